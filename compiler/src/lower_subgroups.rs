@@ -153,7 +153,7 @@ impl Regions<'_> {
         self.push(from, InstrData { srcs: condition.into_iter().collect(), ..InstrData::new(opcode) });
         self.link(from, 0, to[0]);
         self.link(from, 1, to[1]);
-        self.program.blocks[from].divergent = Some(!opcode.is_vote());
+        self.program.blocks[from].divergent = Some(!opcode.is_uniform_branch());
     }
 
     /// Physical edges come when all blocks are there.

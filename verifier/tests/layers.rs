@@ -279,7 +279,7 @@ fn only_the_judge_calls_engines() {
 const LISTS: [(&str, usize); 6] = [
     // The request that a texture instruction makes.
     ("ir3/access/texture.rs", 1),
-    // Moves with types, beside macros.
+    // Moves with types, not macros.
     ("ir3/validate/opcodes.rs", 1),
     // Mesa's estimate of the time of a wait, and its counters of branches.
     ("stats/waits.rs", 1),
@@ -293,7 +293,7 @@ const LISTS: [(&str, usize); 6] = [
 /// The lists of four or more opcodes in code: alternatives of patterns, and elements of arrays.
 fn lists_of_opcodes(code: &str, opcodes: &BTreeSet<String>) -> Vec<String> {
     let mut lists: Vec<Vec<&str>> = vec![Vec::new()];
-    // What separates the elements of the last list, and what stands before the name. Elements with commas are an array's.
+    // Separator of the elements of the last list, and punctuation before the name. Elements with commas are an array's.
     let (mut separator, mut before, mut is_array) = (' ', ' ', false);
     for part in code.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':' || c.is_whitespace())) {
         let end = part.chars().next_back().filter(char::is_ascii_punctuation).unwrap_or(' ');

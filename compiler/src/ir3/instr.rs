@@ -289,7 +289,7 @@ system_values! {
         TessParamBase = "tess_param_base",
         /// Address of the tessellation factors, 2 words (a driver parameter in ir3).
         TessFactorBase = "tess_factor_base",
-        /// Where the stage before has put a varying, by its index: an entry of the primitive map (a driver parameter in ir3).
+        /// Place of a varying of the stage before, by its index: an entry of the primitive map (a driver parameter in ir3).
         PrimitiveLocation(u8) = "primitive_location",
         /// A driver parameter of unknown meaning, by index.
         Opaque(u16) = "opaque",
@@ -571,13 +571,13 @@ impl InstrData {
         }
     }
 
-    /// What its sources are: the form of the opcode, in the order of a4xx and a5xx if the attributes say so.
+    /// The form of the opcode: that of a4xx and a5xx for an instruction with the old layout.
     pub fn form(&self) -> &'static Form {
         let form = self.opcode.info().form;
         form.old.filter(|_| self.memory().is_some_and(|memory| memory.old_layout)).unwrap_or(form)
     }
 
-    /// The position of the source with a role. Flags tell which sources of a texture instruction there are.
+    /// The position of the source with a role. A source of a texture instruction may be absent, by its flags.
     pub fn position(&self, role: Role) -> Option<usize> {
         let is_there = |role| match role {
             Role::Pair => self.flags.contains(InstrFlags::S2EN),

@@ -79,20 +79,26 @@ pub fn memory(opcode: Opcode, attrs: impl Into<MemoryAttrs>, operands: &[(Role, 
     let attrs: MemoryAttrs = attrs.into();
     let given = |role| operands.iter().find(|&&(known, _)| known == role).map(|&(_, src)| src);
     let mut instr = InstrData::new(opcode);
-    let form = opcode.info().form;
-    let space = if let Memory::Space(space) = form.memory { Some(space) } else { attrs.space };
+    let space = if let Memory::Space(space) = opcode.info().form.memory { Some(space) } else { attrs.space };
     instr.attrs = Attrs::Memory(MemoryAttrs { space, old_layout: given(Role::Bytes).is_some(), ..attrs });
-    for &role in instr.form().srcs {
-        instr.srcs.extend(given(role).or(match role {
+    add_sources(&mut instr, |role| {
+        given(role).or(match role {
             Role::Offset | Role::Shift => Some(Src::immediate(0, false)),
             Role::Count => Some(Src::immediate(attrs.components.unwrap_or(0).into(), false)),
             _ => None,
-        }));
-    }
+        })
+    });
     instr
 }
 
-/// An access to an SSBO or an image, with what it reads beside descriptor and location. The destination of an `atomic.b` has the mask of the
+/// Adds the sources that are given, in the order of the form.
+fn add_sources(instr: &mut InstrData, given: impl Fn(Role) -> Option<Src>) {
+    instr.flags.set(InstrFlags::A1EN, given(Role::Address1).is_some());
+    let form = instr.form();
+    instr.srcs.extend(form.srcs.iter().filter_map(|&role| given(role)));
+}
+
+/// An access to an SSBO or an image, with its operands except descriptor and location. The destination of an `atomic.b` has the mask of the
 /// data, and is [tied](tied()) to them.
 pub fn resource(
     opcode: Opcode,
@@ -244,32 +250,26 @@ pub fn texture(
     second: Option<Src>,
 ) -> InstrData {
     let mut instr = InstrData::new(opcode);
-    instr.flags = flags;
     let mut attrs = TextureAttrs { ty: Some(ty), ..TextureAttrs::default() };
-    let mut a1 = None;
-    let set = match handle {
+    let (set, pair, a1) = match handle {
         TextureHandle::Fixed { set, texture, sampler } => {
-            attrs.texture = Some(texture);
-            attrs.sampler = Some(sampler);
-            set
+            (attrs.texture, attrs.sampler) = (Some(texture), Some(sampler));
+            (set, None, None)
         }
-        TextureHandle::Pair { set, pair, sampler_set } => {
-            instr.flags |= InstrFlags::S2EN;
-            instr.srcs.push(pair);
-            a1 = sampler_set;
-            set
-        }
+        TextureHandle::Pair { set, pair, sampler_set } => (set, Some(pair), sampler_set),
     };
-    if set.is_some() {
-        attrs.base = set;
-        instr.flags |= InstrFlags::BINDLESS;
-    }
-    instr.srcs.extend([first, second].into_iter().flatten());
-    if let Some(a1) = a1 {
-        instr.flags |= InstrFlags::A1EN;
-        instr.srcs.push(a1);
-    }
+    attrs.base = set;
     instr.attrs = Attrs::Texture(attrs);
+    instr.flags = flags;
+    instr.flags.set(InstrFlags::S2EN, pair.is_some());
+    instr.flags.set(InstrFlags::BINDLESS, set.is_some());
+    add_sources(&mut instr, |role| match role {
+        Role::Pair => pair,
+        Role::Coordinates => first,
+        Role::Offset | Role::Level | Role::Data => second,
+        Role::Address1 => a1,
+        _ => None,
+    });
     instr
 }
 

@@ -37,22 +37,11 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Index in each family of opcodes.
-    const fn position(self) -> usize {
-        match self {
-            Self::Add => 0,
-            Self::Sub => 1,
-            Self::Xchg => 2,
-            Self::Inc => 3,
-            Self::Dec => 4,
-            Self::Cmpxchg => 5,
-            Self::MinS | Self::MinU => 6,
-            Self::MaxS | Self::MaxU => 7,
-            Self::And => 8,
-            Self::Or => 9,
-            Self::Xor => 10,
-        }
-    }
+    /// The operations in the order of each family of opcodes: of two that differ in signedness the signed one.
+    const ALL: [Self; 11] = {
+        use AtomicOp::*;
+        [Add, Sub, Xchg, Inc, Dec, Cmpxchg, MinS, MaxS, And, Or, Xor]
+    };
 
     /// Returns true if the operands are compared as signed integers.
     pub const fn is_signed(self) -> bool {
@@ -74,8 +63,6 @@ pub enum AtomicFamily {
 }
 
 impl AtomicFamily {
-    /// Opcodes in a family.
-    const SIZE: usize = 11;
     const ALL: [Self; 4] = [Self::Shared, Self::Resource, Self::OldResource, Self::Global];
 
     const fn first(self) -> Opcode {
@@ -88,31 +75,22 @@ impl AtomicFamily {
     }
 
     /// The opcode of `op`. Signedness is in the type.
-    pub const fn opcode(self, op: AtomicOp) -> Opcode {
-        // The table lists each family's opcodes consecutively, in the order of `AtomicOp::position`.
-        Opcode::ALL[self.first() as usize + op.position()]
+    pub fn opcode(self, op: AtomicOp) -> Opcode {
+        let op = match op {
+            AtomicOp::MinU => AtomicOp::MinS,
+            AtomicOp::MaxU => AtomicOp::MaxS,
+            op => op,
+        };
+        let position = AtomicOp::ALL.iter().position(|&known| known == op).unwrap_or(0);
+        // The table lists each family's opcodes consecutively.
+        Opcode::ALL[self.first() as usize + position]
     }
 
     /// The family of an atomic, and its operation as far as the opcode determines it: the signed one of two.
     pub fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
         Self::ALL.into_iter().find_map(|family| {
             let position = (opcode as usize).checked_sub(family.first() as usize)?;
-            (position < Self::SIZE).then(|| {
-                let op = match position {
-                    0 => AtomicOp::Add,
-                    1 => AtomicOp::Sub,
-                    2 => AtomicOp::Xchg,
-                    3 => AtomicOp::Inc,
-                    4 => AtomicOp::Dec,
-                    5 => AtomicOp::Cmpxchg,
-                    6 => AtomicOp::MinS,
-                    7 => AtomicOp::MaxS,
-                    8 => AtomicOp::And,
-                    9 => AtomicOp::Or,
-                    _ => AtomicOp::Xor,
-                };
-                (family, op)
-            })
+            Some((family, *AtomicOp::ALL.get(position)?))
         })
     }
 }

@@ -178,9 +178,7 @@ fn stores() {
     let store = memory(&build::memory(Opcode::Stc, three, &stc[..2]));
     let address = Address::Linear { base: None, index: None, index2: None, scale: 4, offset: 9 };
     assert_eq!((store.space, store.address, store.data), (AddressSpace::Const, address, Some(Slice::new(1, 0, 3))));
-    let mut with_a1 = build::memory(Opcode::Stc, three, &stc);
-    with_a1.flags |= InstrFlags::A1EN;
-    let store = memory(&with_a1);
+    let store = memory(&build::memory(Opcode::Stc, three, &stc));
     assert_eq!(store.address, linear(2, 4, 9));
 }
 

@@ -1,7 +1,7 @@
 //! Texture instructions.
 //!
-//! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset
-//! and level, `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
+//! Sources: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset and level,
+//! `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
 //! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq` and `samgpN`, from component 4 on), the
 //! sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
 //!

@@ -272,6 +272,6 @@ pub struct OpcodeInfo {
     pub immediate_slots: u8,
     /// Its boolean properties.
     pub traits: Traits,
-    /// What its sources are.
+    /// The roles of its sources.
     pub form: &'static Form,
 }

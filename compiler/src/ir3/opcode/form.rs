@@ -1,8 +1,8 @@
-//! Forms: what the sources of an instruction are, in their order. Nothing else defines that order.
+//! Forms: the sources of an instruction by their roles, in the only definition of their order.
 
 use crate::ir3::AddressSpace;
 
-/// What a source is to its instruction.
+/// The role of a source in its instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A 64-bit address, of two words.
@@ -17,9 +17,9 @@ pub enum Role {
     Resource,
     /// The element of a buffer, or the coordinates in an image.
     Texel,
-    /// The byte offset of the texel, which GPUs before a6xx read beside it.
+    /// The byte offset of the texel, which GPUs before a6xx read, too.
     Bytes,
-    /// What is stored, or given to another lane.
+    /// The stored value, the value for another lane, or the second operand of a texture instruction that has another than offset and level.
     Data,
     /// The new value of an atomic and its comparand.
     Operand,
@@ -37,7 +37,7 @@ pub enum Role {
     Coordinates,
     /// The offset, if there is one, and then level, bias or lane.
     Level,
-    /// What determines the lane that is read.
+    /// The operand that determines the lane that is read.
     Lane,
 }
 
@@ -125,7 +125,7 @@ macro_rules! forms {
 }
 
 forms! {
-    /// No roles: the sources are told by their number.
+    /// No roles: sources have numbers only.
     PLAIN = [] None;
     UNKNOWN = [] Unknown;
     LDG = [Base Offset Count] Space(Global);
@@ -153,6 +153,7 @@ forms! {
     SHFL = [Data Lane] None;
     SAM = [Pair Coordinates Offset Address1] None / Flags;
     SAM_LEVEL = [Pair Coordinates Level Address1] None / Flags;
+    CONV = [Pair Coordinates Data Address1] None / Flags;
     ISAMM = [Pair Coordinates Offset Address1] None / Sample;
     SAMGQ = [Pair Coordinates Offset Address1] None / Gradients;
     SAMGP = [Pair Coordinates Offset Address1] None / GradientsInParts;

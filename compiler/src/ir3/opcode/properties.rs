@@ -29,7 +29,7 @@ impl Opcode {
     }
 
     /// Returns true if it is a branch that all lanes take, or none.
-    pub const fn is_vote(self) -> bool {
+    pub const fn is_uniform_branch(self) -> bool {
         self.is_branch() && matches!(self.info().lanes, Lanes::Uniform)
     }
 
@@ -68,7 +68,7 @@ impl Opcode {
     }
 
     /// The name without the operation of an atomic: `atomic.b` for all of them that access memory in the same way.
-    pub fn form(self) -> &'static str {
+    pub fn family(self) -> &'static str {
         let name = self.name();
         name.rsplit_once('.').filter(|_| self.is_atomic()).map_or(name, |(form, _)| form)
     }

@@ -1,6 +1,6 @@
 //! The rows. An opcode is one row; its columns are, in order: mnemonic, category, number of destinations, range of source
 //! counts, numeric kind, latency class, effect, lanes, sources, immediates (with the slots that take them, where not all
-//! do), traits, and the form, if its sources have roles. [`OpcodeInfo`] says what each means.
+//! do), traits, and the form, of an opcode whose sources have roles. [`OpcodeInfo`] says what each means.
 
 use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
 use crate::words;
@@ -255,8 +255,8 @@ opcodes! {
     /// Sample with explicit derivatives.
     Samgq = "samgq", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGQ;
     Getlod = "getlod", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SAM;
-    Conv = "conv", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM_LEVEL;
-    Convm = "convm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM_LEVEL;
+    Conv = "conv", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], CONV;
+    Convm = "convm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], CONV;
     /// Size of a level.
     Getsize = "getsize", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETSIZE;
     Getbuf = "getbuf", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETINFO;

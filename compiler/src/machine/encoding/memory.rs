@@ -390,7 +390,7 @@ const OPC: Bits = Bits::new(54, 58);
 const OPC_A6: Bits = Bits::new(14, 19);
 
 macro_rules! rows {
-    ($($name:literal, $form:ident, $opcode:ident = $opc:literal $(, $low:literal..=$high:literal = $value:literal)*;)*) => {
+    ($($name:expr, $form:ident, $opcode:ident = $opc:literal $(, $low:literal..=$high:literal = $value:literal)*;)*) => {
         &[$(Row {
             name: $name, form: &$form, when: When::Always,
             fixed: &[(CAT, 6), ($opcode, $opc) $(, (Bits::new($low, $high), $value))*],
@@ -426,51 +426,6 @@ pub const ROWS: &[Row] = rows! {
     "stgb", STORE_A5, OPC = 28, 0..=0 = 1;
     "stib", STORE_A4, OPC = 29, 0..=0 = 0;
     "stib", STORE_A5, OPC = 29, 0..=0 = 1;
-
-    "atomic.add", ATOMIC_LOCAL, OPC = 16, 0..=0 = 1, 52..=53 = 0;
-    "atomic.sub", ATOMIC_LOCAL, OPC = 17, 0..=0 = 1, 52..=53 = 0;
-    "atomic.xchg", ATOMIC_LOCAL, OPC = 18, 0..=0 = 1, 52..=53 = 0;
-    "atomic.inc", ATOMIC_LOCAL, OPC = 19, 0..=0 = 1, 52..=53 = 0;
-    "atomic.dec", ATOMIC_LOCAL, OPC = 20, 0..=0 = 1, 52..=53 = 0;
-    "atomic.cmpxchg", ATOMIC_LOCAL, OPC = 21, 0..=0 = 1, 52..=53 = 0;
-    "atomic.min", ATOMIC_LOCAL, OPC = 22, 0..=0 = 1, 52..=53 = 0;
-    "atomic.max", ATOMIC_LOCAL, OPC = 23, 0..=0 = 1, 52..=53 = 0;
-    "atomic.and", ATOMIC_LOCAL, OPC = 24, 0..=0 = 1, 52..=53 = 0;
-    "atomic.or", ATOMIC_LOCAL, OPC = 25, 0..=0 = 1, 52..=53 = 0;
-    "atomic.xor", ATOMIC_LOCAL, OPC = 26, 0..=0 = 1, 52..=53 = 0;
-    "atomic.s.add", ATOMIC_A4, OPC = 16, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.sub", ATOMIC_A4, OPC = 17, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.xchg", ATOMIC_A4, OPC = 18, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.inc", ATOMIC_A4, OPC = 19, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.dec", ATOMIC_A4, OPC = 20, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.cmpxchg", ATOMIC_A4, OPC = 21, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.min", ATOMIC_A4, OPC = 22, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.max", ATOMIC_A4, OPC = 23, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.and", ATOMIC_A4, OPC = 24, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.or", ATOMIC_A4, OPC = 25, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.xor", ATOMIC_A4, OPC = 26, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.add", ATOMIC_A5, OPC = 16, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.sub", ATOMIC_A5, OPC = 17, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.xchg", ATOMIC_A5, OPC = 18, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.inc", ATOMIC_A5, OPC = 19, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.dec", ATOMIC_A5, OPC = 20, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.cmpxchg", ATOMIC_A5, OPC = 21, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.min", ATOMIC_A5, OPC = 22, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.max", ATOMIC_A5, OPC = 23, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.and", ATOMIC_A5, OPC = 24, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.or", ATOMIC_A5, OPC = 25, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.xor", ATOMIC_A5, OPC = 26, 0..=0 = 1, 52..=52 = 1;
-    "atomic.g.add", ATOMIC_GLOBAL, OPC = 16, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.sub", ATOMIC_GLOBAL, OPC = 17, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.xchg", ATOMIC_GLOBAL, OPC = 18, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.inc", ATOMIC_GLOBAL, OPC = 19, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.dec", ATOMIC_GLOBAL, OPC = 20, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.cmpxchg", ATOMIC_GLOBAL, OPC = 21, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.min", ATOMIC_GLOBAL, OPC = 22, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.max", ATOMIC_GLOBAL, OPC = 23, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.and", ATOMIC_GLOBAL, OPC = 24, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.or", ATOMIC_GLOBAL, OPC = 25, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.xor", ATOMIC_GLOBAL, OPC = 26, 0..=0 = 1, 52..=53 = 1;
     "shfl", SHFL, OPC = 27, 0..=0 = 0, 52..=53 = 2;
 
     "ldc", LDC, OPC_A6 = 30, 54..=58 = 0, 22..=22 = 1, 49..=50 = 3, 52..=53 = 2;
@@ -483,13 +438,31 @@ pub const ROWS: &[Row] = rows! {
     "ldib.b", LDIB, OPC_A6 = 6, 0..=0 = 0, 20..=22 = 6, 52..=53 = 2;
     // Without an offset, bit 0 means nothing.
     "ldib.b", LDIB, OPC_A6 = 6, 0..=0 = 1, 20..=23 = 6, 52..=53 = 2, 4..=5 = 0, 54..=58 = 0;
-    "atomic.b.add", ATOMIC_A6, OPC_A6 = 16, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.sub", ATOMIC_A6, OPC_A6 = 17, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.xchg", ATOMIC_A6, OPC_A6 = 18, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.cmpxchg", ATOMIC_A6, OPC_A6 = 21, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.min", ATOMIC_A6, OPC_A6 = 22, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.max", ATOMIC_A6, OPC_A6 = 23, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.and", ATOMIC_A6, OPC_A6 = 24, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.or", ATOMIC_A6, OPC_A6 = 25, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.xor", ATOMIC_A6, OPC_A6 = 26, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
 };
+
+macro_rules! atomics {
+    ($family:literal, $form:ident, $opcode:ident $(, $low:literal..=$high:literal = $value:literal)*) => {
+        rows! {
+            concat!($family, "add"), $form, $opcode = 16 $(, $low..=$high = $value)*;
+            concat!($family, "sub"), $form, $opcode = 17 $(, $low..=$high = $value)*;
+            concat!($family, "xchg"), $form, $opcode = 18 $(, $low..=$high = $value)*;
+            concat!($family, "cmpxchg"), $form, $opcode = 21 $(, $low..=$high = $value)*;
+            concat!($family, "min"), $form, $opcode = 22 $(, $low..=$high = $value)*;
+            concat!($family, "max"), $form, $opcode = 23 $(, $low..=$high = $value)*;
+            concat!($family, "and"), $form, $opcode = 24 $(, $low..=$high = $value)*;
+            concat!($family, "or"), $form, $opcode = 25 $(, $low..=$high = $value)*;
+            concat!($family, "xor"), $form, $opcode = 26 $(, $low..=$high = $value)*;
+            concat!($family, "inc"), $form, $opcode = 19 $(, $low..=$high = $value)*;
+            concat!($family, "dec"), $form, $opcode = 20 $(, $low..=$high = $value)*;
+        }
+    };
+}
+
+/// The rows of atomics, by family. Those of a6xx on buffers have neither `inc` nor `dec`.
+pub const ATOMICS: [&[Row]; 5] = [
+    atomics!("atomic.", ATOMIC_LOCAL, OPC, 0..=0 = 1, 52..=53 = 0),
+    atomics!("atomic.s.", ATOMIC_A4, OPC, 0..=0 = 0, 52..=52 = 1),
+    atomics!("atomic.s.", ATOMIC_A5, OPC, 0..=0 = 1, 52..=52 = 1),
+    atomics!("atomic.g.", ATOMIC_GLOBAL, OPC, 0..=0 = 1, 52..=53 = 1),
+    atomics!("atomic.b.", ATOMIC_A6, OPC_A6, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3).split_at(9).0,
+];

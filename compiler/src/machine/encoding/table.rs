@@ -267,7 +267,8 @@ impl Table {
 fn prepare() -> (Vec<Encoding>, Vec<String>) {
     let mut problems = Vec::new();
     let rows = [flow::ROWS, moves::ROWS, alu::ROWS, texture::ROWS, memory::ROWS, barrier::ROWS];
-    let encodings = rows.into_iter().flatten().map(|row| Encoding::new(row, &mut problems)).collect();
+    let encodings =
+        rows.into_iter().chain(memory::ATOMICS).flatten().map(|row| Encoding::new(row, &mut problems)).collect();
     (encodings, problems)
 }
 
@@ -293,10 +294,33 @@ pub const fn hidden(name: FieldName, low: u8, high: u8) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir3::opcode::Memory;
 
     #[test]
     fn rows_are_consistent() {
         assert_eq!(prepare().1, Vec::<String>::new());
+    }
+
+    /// The fields of a memory instruction hold the sources of its form. What no field holds is `a1.x`, a shift that is 0, or a count of one
+    /// element.
+    #[test]
+    fn fields_hold_the_sources_of_forms() {
+        for encoding in encodings() {
+            let Some(form) = encoding.opcode.map(|opcode| opcode.info().form) else { continue };
+            let is_old = encoding.source(Role::Bytes).is_some();
+            let form = form.old.filter(|_| is_old).unwrap_or(form);
+            let optional = |role| matches!(role, Role::Address1 | Role::To | Role::Shift);
+            let is_known = |role| form.has(role) || matches!(role, Role::Offset | Role::Count);
+            assert!(
+                encoding.sources().all(|(role, _)| is_known(role)) || form.memory == Memory::Unknown,
+                "{}",
+                encoding.name
+            );
+            if form.memory != Memory::None {
+                let mut roles = form.srcs.iter().copied();
+                assert!(roles.all(|role| optional(role) || encoding.source(role).is_some()), "{}", encoding.name);
+            }
+        }
     }
 
     /// A row says the value of fixed bits only.

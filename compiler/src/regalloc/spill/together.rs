@@ -3,8 +3,9 @@
 //! The vector's reload is at the collect, so no store to its slots may be in between. This only shortens live ranges.
 
 use super::super::lower_spills::needs_base_to_the_end;
-use super::rewrite::attributes;
+use super::rewrite::elements;
 use super::scalars::{general_result, general_value};
+use crate::ir3::access::build;
 use crate::ir3::opcode::Role;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, OperandFlags, Program, Src, SrcOperand, Value};
 use crate::maps::map_of;
@@ -95,10 +96,7 @@ fn make_reload(data: &mut InstrData, base: Src, address: u32) {
     let Some(dst) = data.dsts.first_mut() else { return };
     let components = dst.mask.span();
     dst.flags.set(OperandFlags::EARLY_CLOBBER, needs_base_to_the_end(components));
-    data.opcode = Opcode::ReloadMacro;
-    data.attrs = Attrs::Memory(attributes(dst.class, components as u8));
-    data.srcs.clear();
-    data.srcs.push(base);
-    data.srcs.push(Src::immediate(address, false));
-    data.srcs.push(Src::immediate(components, false));
+    let operands = [(Role::Index, base), (Role::Offset, Src::immediate(address, false))];
+    let reload = build::memory(Opcode::ReloadMacro, elements(dst.class, components as u8), &operands);
+    (data.opcode, data.attrs, data.srcs) = (reload.opcode, reload.attrs, reload.srcs);
 }

@@ -152,7 +152,7 @@ impl Decoder {
         }
     }
 
-    /// Adds the source in a field, as the bits of its kind tell: a register, a number, or a word of the constant file.
+    /// Adds the source in a field, by the bits of its kind: a register, a number, or a word of the constant file.
     fn push(&mut self, field: Option<&Field>, half: bool, components: u32) {
         let number = self.offset(field);
         let kind = field.map(|field| (field.name, field.kind));

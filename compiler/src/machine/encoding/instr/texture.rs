@@ -182,7 +182,8 @@ impl Encoder<'_> {
         if self.encoding.prints(FieldName::Src1) {
             self.texture_register(FieldName::Src1, Role::Coordinates)?;
         }
-        let second = if data.form().has(Role::Level) { Role::Level } else { Role::Offset };
+        let mut roles = data.form().srcs.iter().copied();
+        let second = roles.find(|role| matches!(role, Role::Offset | Role::Level | Role::Data)).unwrap_or(Role::Offset);
         match self.encoding.field(FieldName::Src2).map(|field| field.kind) {
             Some(Kind::Register(_)) => self.texture_register(FieldName::Src2, second)?,
             Some(Kind::IfSet { bit } | Kind::IfSetOrOffset { bit, .. }) if self.word >> bit & 1 != 0 => {

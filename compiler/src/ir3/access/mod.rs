@@ -23,6 +23,7 @@ mod texture;
 
 pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, linear_address, ssbo_offset_unit};
 pub use request::{PrintedShape, Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
+pub(crate) use texture::coordinates;
 pub use texture::{Prefetch, TextureAccess};
 
 use super::{InstrData, Opcode, Src, SrcOperand};

@@ -10,7 +10,7 @@
 //! texture's up to a6xx (there is no `t#`), the sampler's from a7xx on (there is no `s#`); its low three bits are the
 //! sampler's set.
 
-use super::super::opcode::Role;
+use super::super::opcode::{Coordinates, Role};
 use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
 use super::{
     Address, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot, TextureKind, UnknownAttribute,
@@ -74,6 +74,29 @@ impl TextureAccess {
         }
         Ok(access)
     }
+}
+
+fn dimensions(instr: &InstrData) -> usize {
+    2 + usize::from(instr.flags.contains(InstrFlags::DIM_3D))
+}
+
+/// The components of the coordinates of a texture request by their slots; `None` is one without a meaning.
+pub(crate) fn coordinates(instr: &InstrData) -> SmallVec<[Option<Slot>; 12]> {
+    let has = |flag| instr.flags.contains(flag);
+    let dims = dimensions(instr);
+    let mut slots: SmallVec<[Option<Slot>; 12]> = Slot::COORDS[..dims].iter().copied().map(Some).collect();
+    slots.extend(has(InstrFlags::SHADOW).then_some(Some(Slot::Comparator)));
+    slots.extend(has(InstrFlags::ARRAY).then_some(Some(if dims == 2 { Slot::Z } else { Slot::Layer })));
+    slots.extend(has(InstrFlags::PROJ).then_some(Some(Slot::Projector)));
+    match instr.form().coordinates {
+        Coordinates::Gradients | Coordinates::GradientsInParts => {
+            slots.resize(slots.len().max(4), None);
+            slots.extend(Slot::DDX[..dims].iter().chain(&Slot::DDY[..dims]).copied().map(Some));
+        }
+        Coordinates::Sample => slots.push(Some(Slot::Sample)),
+        _ => {}
+    }
+    slots
 }
 
 /// The kind of request of an opcode.
@@ -241,30 +264,16 @@ impl<'a> TextureDecoder<'a> {
             }
             _ => {}
         }
-        let dims = if self.flag(InstrFlags::DIM_3D) { 3 } else { 2 };
+        let mut slots = coordinates(self.instr);
+        let is_query = access.kind == TextureKind::LodQuery;
+        if is_query {
+            // The level depends on no other operands.
+            slots.truncate(dimensions(self.instr));
+        }
         let mut source = Operands { access, reader: self, source: self.source(Role::Coordinates)?, next: 0 };
-        source.take(&Slot::COORDS[..dims])?;
-        if source.access.kind == TextureKind::LodQuery {
-            // The level does not depend on other operands.
+        source.take(slots)?;
+        if is_query {
             return Ok(());
-        }
-        if self.flag(InstrFlags::SHADOW) {
-            source.take(&[Slot::Comparator])?;
-        }
-        if self.flag(InstrFlags::ARRAY) {
-            source.take(&[if dims == 2 { Slot::Z } else { Slot::Layer }])?;
-        }
-        if self.flag(InstrFlags::PROJ) {
-            source.take(&[Slot::Projector])?;
-        }
-        match source.access.kind {
-            TextureKind::SampleGrad => {
-                source.next = source.next.max(4);
-                source.take(&Slot::DDX[..dims])?;
-                source.take(&Slot::DDY[..dims])?;
-            }
-            TextureKind::FetchMs => source.take(&[Slot::Sample])?,
-            _ => {}
         }
         let level = self.instr.form().has(Role::Level);
         if level || self.flag(InstrFlags::OFFSET) {
@@ -272,10 +281,10 @@ impl<'a> TextureDecoder<'a> {
                 Operands { source: self.source(if level { Role::Level } else { Role::Offset })?, next: 0, ..source };
             if self.flag(InstrFlags::OFFSET) {
                 let count = width(&self.instr.srcs[source.source]) - usize::from(level);
-                source.take(&Slot::OFFSET[..count.min(3)])?;
+                source.take(Slot::OFFSET[..count.min(3)].iter().copied().map(Some))?;
             }
             if level {
-                source.take(&[Slot::Lod])?;
+                source.take([Some(Slot::Lod)])?;
             }
         }
         Ok(())
@@ -291,12 +300,14 @@ struct Operands<'a, 'b> {
 }
 
 impl Operands<'_, '_> {
-    fn take(&mut self, slots: &[Slot]) -> Result<(), UnknownAttribute> {
-        for &slot in slots {
-            if self.next >= width(&self.reader.instr.srcs[self.source]) {
-                return Err(self.reader.unknown("one of its operands' components"));
+    fn take(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> Result<(), UnknownAttribute> {
+        for slot in slots {
+            if let Some(slot) = slot {
+                if self.next >= width(&self.reader.instr.srcs[self.source]) {
+                    return Err(self.reader.unknown("one of its operands' components"));
+                }
+                self.access.operands.push((slot, Slice::scalar(self.source, self.next)));
             }
-            self.access.operands.push((slot, Slice::scalar(self.source, self.next)));
             self.next += 1;
         }
         Ok(())

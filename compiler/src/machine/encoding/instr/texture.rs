@@ -2,6 +2,7 @@
 
 use super::alu::{TYPES, number_of};
 use super::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::ir3::access;
 use crate::ir3::opcode::{Coordinates, Role};
 use crate::ir3::{Attrs, InstrData, InstrFlags, Opcode, Src, TextureAttrs, WriteMask};
 use crate::machine::encoding::field::{Field, FieldName, Kind};
@@ -26,16 +27,11 @@ fn shared_flags(opcode: Opcode) -> (InstrFlags, InstrFlags) {
 
 /// The components of the coordinates with their companions, by the flags.
 fn coordinates(data: &InstrData, written: u32) -> u32 {
-    let has = |flag| u32::from(data.flags.contains(flag));
-    let dimensions = 2 + has(InstrFlags::DIM_3D);
-    let all = dimensions + has(InstrFlags::SHADOW) + has(InstrFlags::ARRAY) + has(InstrFlags::PROJ);
     match data.form().coordinates {
         Coordinates::Result => written,
         Coordinates::One | Coordinates::Exchanged => 1,
-        Coordinates::Sample => all + 1,
-        Coordinates::Gradients | Coordinates::GradientsInParts => all.max(4) + 2 * dimensions,
-        Coordinates::None | Coordinates::Flags if data.flags.contains(InstrFlags::VECTOR) => 1,
-        Coordinates::None | Coordinates::Flags => all,
+        _ if data.flags.contains(InstrFlags::VECTOR) => 1,
+        _ => access::coordinates(data).len() as u32,
     }
 }
 

@@ -57,20 +57,7 @@ pub fn run(program: &mut Program) {
 }
 
 fn expands(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        BallotMacro
-            | AnyMacro
-            | AllMacro
-            | ElectMacro
-            | ReadCondMacro
-            | ReadFirstMacro
-            | ReadGetlastMacro
-            | ShpsMacro
-            | ScanMacro
-            | ScanClustersMacro
-    )
+    opcode.is_macro() && opcode != Opcode::PushConstsLoadMacro
 }
 
 /// Expands the instruction at `at` of the block at `position` of the layout.
@@ -168,8 +155,7 @@ impl Regions<'_> {
         self.push(from, InstrData { srcs: condition.into_iter().collect(), ..InstrData::new(opcode) });
         self.link(from, 0, to[0]);
         self.link(from, 1, to[1]);
-        let is_uniform = matches!(opcode, Opcode::Bany | Opcode::Ball | Opcode::Shps);
-        self.program.blocks[from].divergent = Some(!is_uniform);
+        self.program.blocks[from].divergent = Some(!opcode.is_uniform_branch());
     }
 
     /// Physical edges are added when all blocks exist.
@@ -190,12 +176,9 @@ impl Regions<'_> {
             Opcode::ShpsMacro => (Opcode::Shps, None),
             _ => (Opcode::Getlast, None),
         };
-        match data.opcode {
-            // Lanes for which nothing is done have nothing.
-            Opcode::BallotMacro | Opcode::AnyMacro | Opcode::AllMacro | Opcode::ElectMacro | Opcode::ShpsMacro => {
-                self.push(before, set(dst, 0));
-            }
-            _ => {}
+        // Lanes for which nothing is done have nothing.
+        if !matches!(data.opcode, Opcode::ReadCondMacro | Opcode::ReadGetlastMacro) {
+            self.push(before, set(dst, 0));
         }
         self.branch(before, opcode, condition, [then, after]);
         let result = match data.opcode {

@@ -5,7 +5,8 @@
 //! with modules of its own. Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that
 //! of its target. Comments do not count, nor do tests, which may use everything.
 
-use std::collections::BTreeSet;
+use ir3_compiler::ir3::Opcode;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -272,4 +273,88 @@ fn only_the_judge_calls_engines() {
     }
     assert!(faults.is_empty(), "only the judge compares programs:\n{}", faults.join("\n"));
     assert!(callers.contains("harness/check/judge.rs"), "the test has lost the judge: {callers:?}");
+}
+
+/// Files of the compiler with a list of four or more opcodes: tables that give each opcode something of its own, where several have the same.
+/// Everything else that opcodes have in common is a column of `ir3/opcode/table.rs`.
+const LISTS: [(&str, usize); 6] = [
+    // The request that a texture instruction makes.
+    ("ir3/access/texture.rs", 1),
+    // Moves with types, not macros.
+    ("ir3/validate/opcodes.rs", 1),
+    // Mesa's estimate of the time of a wait, and its counters of branches.
+    ("stats/waits.rs", 1),
+    ("stats/branches.rs", 1),
+    // Which operations fold which conversion, proved for each.
+    ("opt/fold/conversions.rs", 3),
+    // `samgq` becomes these four.
+    ("lower_samgq.rs", 1),
+];
+
+/// The lists of four or more opcodes in code: alternatives of patterns, and elements of arrays.
+fn lists_of_opcodes(code: &str, opcodes: &BTreeSet<String>) -> Vec<String> {
+    let mut lists: Vec<Vec<&str>> = vec![Vec::new()];
+    // Separator of the elements of the last list, and punctuation before the name. Elements with commas are an array's.
+    let (mut separator, mut before, mut is_array) = (' ', ' ', false);
+    for part in code.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':' || c.is_whitespace())) {
+        let end = part.chars().next_back().filter(char::is_ascii_punctuation).unwrap_or(' ');
+        let name = part.trim_end_matches(end).trim();
+        let (qualifier, last) = name.rsplit_once("::").unwrap_or(("", name));
+        let is_opcode = matches!(qualifier, "" | "Opcode" | "O") && opcodes.contains(last);
+        let list = lists.last().expect("a list");
+        let continues = is_opcode && (before == '|' || before == ',' && is_array);
+        if !continues {
+            lists.push(Vec::new());
+            is_array = before == '[';
+        } else if list.len() > 1 && separator != before {
+            lists.push(list[list.len() - 1..].to_vec());
+        }
+        if is_opcode {
+            separator = before;
+            lists.last_mut().expect("a list").push(last);
+        }
+        before = end;
+    }
+    lists.into_iter().filter(|list| list.len() >= 4).map(|list| list.join(" ")).collect()
+}
+
+/// A property of opcodes is a column of their table. A list of its own is forgotten when an opcode is added.
+#[test]
+fn opcodes_are_listed_in_their_table() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compiler/src");
+    let opcodes: BTreeSet<String> = Opcode::ALL.iter().map(|opcode| format!("{opcode:?}")).collect();
+    let (mut found, mut faults) = (BTreeMap::new(), Vec::new());
+    for file in rust_files(&sources) {
+        let path = file.strip_prefix(&sources).expect("a source").to_string_lossy().into_owned();
+        // The other languages have opcodes of their own, some of the same names.
+        let is_other = ["nir/", "nir_passes/", "vec4", "scalar_", "ir3/opcode"].iter().any(|it| path.starts_with(it));
+        if is_other || path.split('/').any(|part| part == "tests" || part == "tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code: String =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        for list in lists_of_opcodes(&code, &opcodes) {
+            *found.entry(path.clone()).or_insert(0) += 1;
+            if found[&path] > LISTS.iter().find(|(known, _)| *known == path).map_or(0, |&(_, count)| count) {
+                faults.push(format!("{path}: {list}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "lists of opcodes that are no column of their table:\n{}", faults.join("\n"));
+    let expected: BTreeMap<String, usize> = LISTS.iter().map(|&(path, count)| (path.to_owned(), count)).collect();
+    assert_eq!(found, expected, "lists that are gone");
+}
+
+#[test]
+fn a_list_of_opcodes_is_found() {
+    let opcodes: BTreeSet<String> = ["Br", "Jump", "End", "Ret"].map(str::to_owned).into();
+    let lists = |code| lists_of_opcodes(code, &opcodes);
+    assert_eq!(lists("matches!(op, Opcode::Br | Opcode::Jump | Opcode::End\n | Opcode::Ret)"), ["Br Jump End Ret"]);
+    assert_eq!(lists("const ENDS: [Opcode; 4] = [Br, Jump, End, Ret];"), ["Br Jump End Ret"]);
+    assert_eq!(lists("(Br | Jump | End | Ret, Br) => x"), ["Br Jump End Ret"]);
+    assert!(lists("Br | Jump | End => 1, Ret => 2").is_empty());
+    assert!(lists("(Br, Jump | End, Ret)").is_empty());
+    assert!(lists("Effect::Br | Effect::Jump | Effect::End | Effect::Ret").is_empty());
 }

@@ -293,11 +293,8 @@ pub fn fold(
 
 /// Returns true if an instruction after this one in the code may write the constant file.
 fn writes_constants_after(program: &Program, instr: super::Instr) -> bool {
-    use Opcode::{LdcK, LdgK, PushConstsLoadMacro, Stc, Stsc};
     let after = program.iter_instrs().map(|(_, other)| other).skip_while(|&other| other != instr);
-    after
-        .map(|other| program.instrs[other].opcode)
-        .any(|op| matches!(op, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro))
+    after.map(|other| program.instrs[other].opcode).any(Opcode::writes_consts)
 }
 
 #[cfg(test)]

@@ -4,14 +4,8 @@ use super::{InstrData, Opcode, RegFile, Src};
 
 /// Returns true if the instruction reads the values of the other lanes of a quad.
 pub(crate) fn reads_quad(data: &InstrData) -> bool {
-    use Opcode::*;
-    match data.opcode {
-        Samb | Getlod | Dsx | Dsy | Dsxpp1 | Dsypp1 | DsxppMacro | DsyppMacro | QuadShuffleBrcst | QuadShuffleHoriz
-        | QuadShuffleVert | QuadShuffleDiag | TexPrefetch => true,
-        // Without a result it is a prefetch.
-        Sam => !data.dsts.is_empty(),
-        _ => false,
-    }
+    // Without a result it is a prefetch.
+    data.opcode.reads_quad() && !(data.opcode == Opcode::Sam && data.dsts.is_empty())
 }
 
 /// Returns true if lanes may read the values of helper lanes by this instruction.

@@ -1,9 +1,11 @@
 //! Instructions: flags, and the attributes of each kind of opcode.
 
-use super::{AliasScope, Block, Dst, Instr, Opcode, PhysReg, Place, Src, SrcOperand};
+use super::opcode::{Form, Role};
+use super::{AliasScope, Block, Category, Dst, Instr, Opcode, PhysReg, Place, Src, SrcOperand};
 use crate::words;
 use bitflags::bitflags;
 use smallvec::SmallVec;
+use std::fmt;
 
 bitflags! {
     /// Instruction flags, with the assembler's names.
@@ -139,116 +141,161 @@ pub enum Round {
     NegInf,
 }
 
-/// A value that the hardware or driver provides, independent of the program's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SystemValue {
-    /// Workgroup, 3 components, uniform.
-    WorkgroupId,
-    /// First workgroup of a dispatch, 3 components (a driver parameter in ir3).
-    BaseWorkgroupId,
-    /// Number of workgroups, 3 components (a driver parameter in ir3).
-    NumWorkgroups,
-    /// Size of a workgroup, 3 components.
-    WorkgroupSize,
-    /// Position in the workgroup, 3 components.
-    LocalInvocationId,
-    /// Linear position in the workgroup.
-    LocalInvocationIndex,
-    /// Number of lanes of a wave.
-    SubgroupSize,
-    /// Lane number.
-    SubgroupInvocation,
-    /// Index of the wave within its workgroup.
-    SubgroupId,
-    /// The shift that turns a lane's index in its workgroup into `SubgroupId` (a driver parameter in ir3).
-    SubgroupIdShift,
-    /// Number of dimensions of a dispatch (a driver parameter in ir3).
-    WorkDim,
-    /// Vertex number (with base).
-    VertexId,
-    /// Vertex number without the base.
-    VertexIdZeroBase,
-    /// First vertex of a draw (a driver parameter in ir3).
-    BaseVertex,
-    /// First instance of a draw (a driver parameter in ir3).
-    BaseInstance,
-    /// Index of the draw (a driver parameter in ir3).
-    DrawId,
-    /// True if a draw is indexed (a driver parameter in ir3).
-    IsIndexedDraw,
-    /// Index of the rendered view; several views of one draw may share a wave.
-    ViewIndex,
-    /// A user clip plane by its index, 4 components (a driver parameter in ir3).
-    UserClipPlane(u8),
-    /// Four words of the arguments of an OpenCL kernel, by their offset in units of 16 bytes (driver parameters in
-    /// ir3).
-    KernelInput(u8),
-    /// Instance number.
-    InstanceId,
-    /// Primitive number.
-    PrimitiveId,
-    /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
-    FragCoord,
-    /// The visible side of the fragment's primitive: 0 is the front, all ones the back.
-    FrontFace,
-    /// Point coordinate, 2 components.
-    PointCoord,
-    /// Size of a fragment, as an enumerator of Vulkan.
-    FragShadingRate,
-    /// Number of times that a fragment is shaded (a driver parameter in ir3).
-    FragInvocationCount,
-    /// Size in pixels of the fragments of a view, 2 components (a driver parameter in ir3).
-    FragSize(u8),
-    /// Offset in pixels of the bins of a view, 2 components (a driver parameter in ir3).
-    FragOffset(u8),
-    /// Sample number.
-    SampleId,
-    /// Position of the sample in the pixel, 2 components.
-    SamplePos,
-    /// Mask of covered samples.
-    SampleMaskIn,
-    /// True if the lane is a helper: a bool.
-    HelperInvocation,
-    /// Barycentric i and j at the pixel, perspective.
-    BarycentricPixel,
-    /// Barycentric i and j at the centroid, perspective.
-    BarycentricCentroid,
-    /// Barycentric i and j at the sample, perspective.
-    BarycentricSample,
-    /// Barycentric i and j at the pixel, linear.
-    BarycentricPixelLinear,
-    /// Barycentric i and j at the centroid, linear.
-    BarycentricCentroidLinear,
-    /// Barycentric i and j at the sample, linear.
-    BarycentricSampleLinear,
-    /// The divisor of perspective coordinates at the pixel: 1/w, 1 component.
-    BarycentricCenterRhw,
-    /// The vertex, primitive and invocation of a lane, in bit fields, for shaders before and of tessellation control.
-    TcsHeader,
-    /// The vertex, primitive and invocation of a lane, for geometry shaders and those before them, with the thread of
-    /// the primitive.
-    GsHeader,
-    /// Number of the patch in its draw, relative to the first one in memory.
-    RelPatchId,
-    /// Position in the patch, 2 components.
-    TessCoord,
-    /// Bytes of a primitive in local memory (a driver parameter in ir3).
-    VsPrimitiveStride,
-    /// Bytes of a vertex in local memory (a driver parameter in ir3).
-    VsVertexStride,
-    /// Words of a patch in memory (a driver parameter in ir3).
-    HsPatchStride,
-    /// Number of vertices of a patch (a driver parameter in ir3).
-    PatchVerticesIn,
-    /// Address of the values of patches, 2 words (a driver parameter in ir3).
-    TessParamBase,
-    /// Address of the tessellation factors, 2 words (a driver parameter in ir3).
-    TessFactorBase,
-    /// The location of a varying of the previous stage, by its index: an entry of the primitive map (a driver parameter
-    /// in ir3).
-    PrimitiveLocation(u8),
-    /// A driver parameter of unknown meaning, by index.
-    Opaque(u16),
+/// Defines the system values with their names; some have a number.
+macro_rules! system_values {
+    ($(#[$attr:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident $(($number:ty))? = $text:literal,)*
+    }) => {
+        $(#[$attr])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])* $variant $(($number))?,)*
+        }
+
+        impl $name {
+            /// All system values without a number.
+            pub fn named() -> impl Iterator<Item = Self> {
+                [$(system_values!(value $name $variant None::<u16> $(, $number)?)),*].into_iter().flatten()
+            }
+
+            /// The system value of a name, and of a number if it has one.
+            pub fn from_name(name: &str, number: Option<u16>) -> Option<Self> {
+                match name {
+                    $($text => system_values!(value $name $variant number $(, $number)?),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant { .. } => $text),* })?;
+                match self {
+                    $($(Self::$variant(number) => write!(f, "({})", <$number>::from(*number)),)?)*
+                    _ => Ok(()),
+                }
+            }
+        }
+    };
+    (value $name:ident $variant:ident $given:expr) => {
+        $given.is_none().then_some($name::$variant)
+    };
+    (value $name:ident $variant:ident $given:expr, $number:ty) => {
+        $given.and_then(|number| <$number>::try_from(number).ok()).map($name::$variant)
+    };
+}
+
+system_values! {
+    /// A value that the hardware or driver provides, independent of the program's data.
+    pub enum SystemValue {
+        /// Workgroup, 3 components, uniform.
+        WorkgroupId = "workgroup_id",
+        /// First workgroup of a dispatch, 3 components (a driver parameter in ir3).
+        BaseWorkgroupId = "base_workgroup_id",
+        /// Number of workgroups, 3 components (a driver parameter in ir3).
+        NumWorkgroups = "num_workgroups",
+        /// Size of a workgroup, 3 components.
+        WorkgroupSize = "workgroup_size",
+        /// Position in the workgroup, 3 components.
+        LocalInvocationId = "local_invocation_id",
+        /// Linear position in the workgroup.
+        LocalInvocationIndex = "local_invocation_index",
+        /// Number of lanes of a wave.
+        SubgroupSize = "subgroup_size",
+        /// Lane number.
+        SubgroupInvocation = "subgroup_invocation",
+        /// Index of the wave within its workgroup.
+        SubgroupId = "subgroup_id",
+        /// The shift that turns a lane's index in its workgroup into `SubgroupId` (a driver parameter in ir3).
+        SubgroupIdShift = "subgroup_id_shift",
+        /// Number of dimensions of a dispatch (a driver parameter in ir3).
+        WorkDim = "work_dim",
+        /// Vertex number (with base).
+        VertexId = "vertex_id",
+        /// Vertex number without the base.
+        VertexIdZeroBase = "vertex_id_zero_base",
+        /// First vertex of a draw (a driver parameter in ir3).
+        BaseVertex = "base_vertex",
+        /// First instance of a draw (a driver parameter in ir3).
+        BaseInstance = "base_instance",
+        /// Index of the draw (a driver parameter in ir3).
+        DrawId = "draw_id",
+        /// True if a draw is indexed (a driver parameter in ir3).
+        IsIndexedDraw = "is_indexed_draw",
+        /// Index of the rendered view; several views of one draw may share a wave.
+        ViewIndex = "view_index",
+        /// A user clip plane by its index, 4 components (a driver parameter in ir3).
+        UserClipPlane(u8) = "user_clip_plane",
+        /// Four words of the arguments of an OpenCL kernel, by their offset in units of 16 bytes (driver parameters in
+        /// ir3).
+        KernelInput(u8) = "kernel_input",
+        /// Instance number.
+        InstanceId = "instance_id",
+        /// Primitive number.
+        PrimitiveId = "primitive_id",
+        /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
+        FragCoord = "frag_coord",
+        /// The visible side of the fragment's primitive: 0 is the front, all ones the back.
+        FrontFace = "front_face",
+        /// Point coordinate, 2 components.
+        PointCoord = "point_coord",
+        /// Size of a fragment, as an enumerator of Vulkan.
+        FragShadingRate = "frag_shading_rate",
+        /// Number of times that a fragment is shaded (a driver parameter in ir3).
+        FragInvocationCount = "frag_invocation_count",
+        /// Size in pixels of the fragments of a view, 2 components (a driver parameter in ir3).
+        FragSize(u8) = "frag_size",
+        /// Offset in pixels of the bins of a view, 2 components (a driver parameter in ir3).
+        FragOffset(u8) = "frag_offset",
+        /// Sample number.
+        SampleId = "sample_id",
+        /// Position of the sample in the pixel, 2 components.
+        SamplePos = "sample_pos",
+        /// Mask of covered samples.
+        SampleMaskIn = "sample_mask_in",
+        /// True if the lane is a helper: a bool.
+        HelperInvocation = "helper_invocation",
+        /// Barycentric i and j at the pixel, perspective.
+        BarycentricPixel = "barycentric_pixel",
+        /// Barycentric i and j at the centroid, perspective.
+        BarycentricCentroid = "barycentric_centroid",
+        /// Barycentric i and j at the sample, perspective.
+        BarycentricSample = "barycentric_sample",
+        /// Barycentric i and j at the pixel, linear.
+        BarycentricPixelLinear = "barycentric_pixel_linear",
+        /// Barycentric i and j at the centroid, linear.
+        BarycentricCentroidLinear = "barycentric_centroid_linear",
+        /// Barycentric i and j at the sample, linear.
+        BarycentricSampleLinear = "barycentric_sample_linear",
+        /// The divisor of perspective coordinates at the pixel: 1/w, 1 component.
+        BarycentricCenterRhw = "barycentric_center_rhw",
+        /// The vertex, primitive and invocation of a lane, in bit fields, for shaders before and of tessellation control.
+        TcsHeader = "tcs_header",
+        /// The vertex, primitive and invocation of a lane, for geometry shaders and those before them, with the thread of
+        /// the primitive.
+        GsHeader = "gs_header",
+        /// Number of the patch in its draw, relative to the first one in memory.
+        RelPatchId = "rel_patch_id",
+        /// Position in the patch, 2 components.
+        TessCoord = "tess_coord",
+        /// Bytes of a primitive in local memory (a driver parameter in ir3).
+        VsPrimitiveStride = "vs_primitive_stride",
+        /// Bytes of a vertex in local memory (a driver parameter in ir3).
+        VsVertexStride = "vs_vertex_stride",
+        /// Words of a patch in memory (a driver parameter in ir3).
+        HsPatchStride = "hs_patch_stride",
+        /// Number of vertices of a patch (a driver parameter in ir3).
+        PatchVerticesIn = "patch_vertices_in",
+        /// Address of the values of patches, 2 words (a driver parameter in ir3).
+        TessParamBase = "tess_param_base",
+        /// Address of the tessellation factors, 2 words (a driver parameter in ir3).
+        TessFactorBase = "tess_factor_base",
+        /// The location of a varying of the previous stage, by its index: an entry of the primitive map (a driver
+        /// parameter in ir3).
+        PrimitiveLocation(u8) = "primitive_location",
+        /// A driver parameter of unknown meaning, by index.
+        Opaque(u16) = "opaque",
+    }
 }
 
 impl SystemValue {
@@ -524,6 +571,31 @@ impl InstrData {
             false_deps: SmallVec::new(),
             link: RepeatLink::None,
         }
+    }
+
+    /// The form of the opcode: that of a4xx and a5xx for an instruction with the old layout.
+    pub fn form(&self) -> &'static Form {
+        let form = self.opcode.info().form;
+        form.old.filter(|_| self.memory().is_some_and(|memory| memory.old_layout)).unwrap_or(form)
+    }
+
+    /// The position of the source with a role. A source of a texture instruction may be absent, by its flags.
+    pub fn position(&self, role: Role) -> Option<usize> {
+        let is_there = |role| match role {
+            Role::Pair => self.flags.contains(InstrFlags::S2EN),
+            Role::Address1 => self.flags.contains(InstrFlags::A1EN),
+            Role::Offset if self.opcode.category() == Category::Texture => {
+                self.flags.intersects(InstrFlags::OFFSET | InstrFlags::VECTOR)
+            }
+            _ => true,
+        };
+        let mut there = self.form().srcs.iter().filter(|&&known| is_there(known));
+        there.position(|&known| known == role)
+    }
+
+    /// The source with a role.
+    pub fn source(&self, role: Role) -> Option<&Src> {
+        self.srcs.get(self.position(role)?)
     }
 
     /// The texture attributes, if it is a texture instruction.

@@ -7,7 +7,7 @@
 //! Float operations of cat2 cannot encode an arbitrary immediate, only one of the twelve floats of a hardware table
 //! (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding use the index.
 
-use super::opcode::{Immediates, Sources};
+use super::opcode::{Immediates, Role, Sources};
 use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
@@ -154,8 +154,8 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         Sources::OfResult => valid_for_meta(instr, slot, kind),
         Sources::General => {
             // The element offset of a vector fetch follows the coordinates and is always an immediate.
-            let offset_slot = 1 + usize::from(instr.flags.contains(InstrFlags::S2EN));
-            if instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR) && slot == offset_slot {
+            let is_vector = instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR);
+            if is_vector && instr.position(Role::Offset) == Some(slot) {
                 kind.immediate
             } else {
                 // A sample without a result prefetches a descriptor, and does not look at its coordinates.

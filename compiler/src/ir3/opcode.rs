@@ -16,9 +16,18 @@ macro_rules! slots {
     };
 }
 
+macro_rules! form {
+    () => {
+        &super::form::PLAIN
+    };
+    ($form:ident) => {
+        &super::form::$form
+    };
+}
+
 macro_rules! opcodes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $cat:ident, $dsts:literal, $lo:literal..=$hi:literal, $num:ident, $lat:ident,
-        $effect:ident, $lanes:ident, $sources:ident, $imm:ident $([$($slot:literal)*])?, [$($trait:ident)*];)*) => {
+        $effect:ident, $lanes:ident, $sources:ident, $imm:ident $([$($slot:literal)*])?, [$($trait:ident)*] $(, $form:ident)?;)*) => {
         words! {
             /// An opcode. Its name is the mnemonic, without types, conditions and suffixes.
             #[repr(u16)]
@@ -30,17 +39,19 @@ macro_rules! opcodes {
                 category: Category::$cat, dsts: $dsts, min_srcs: $lo, max_srcs: $hi,
                 numeric: Numeric::$num, latency: Latency::$lat, effect: Effect::$effect, lanes: Lanes::$lanes,
                 sources: Sources::$sources, immediates: Immediates::$imm, immediate_slots: slots!($([$($slot)*])?),
-                traits: Traits::empty()$(.union(Traits::$trait))*,
+                traits: Traits::empty()$(.union(Traits::$trait))*, form: form!($($form)?),
             },)*];
         }
     };
 }
 
 mod columns;
+mod form;
 mod properties;
 mod table;
 
 pub use columns::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
+pub use form::{Coordinates, Form, Memory, Role};
 pub use table::Opcode;
 
 impl Opcode {
@@ -76,8 +87,8 @@ mod tests {
             assert_eq!((info.category, info.dsts), (Category::Flow, 0), "{opcode}");
         }
         for (opcode, info) in all().filter(|(_, info)| info.category == Category::Flow) {
-            let expected = [Effect::Terminator, Effect::Control, Effect::EndsLanes];
-            assert!(expected.contains(&info.effect), "{opcode}");
+            let expected = [Effect::Control, Effect::EndsLanes];
+            assert!(opcode.is_terminator() || expected.contains(&info.effect), "{opcode}");
             assert_eq!(info.dsts, 0, "{opcode}");
         }
         for (opcode, _) in all().filter(|(opcode, _)| opcode.is_output() || opcode.inverse_branch().is_some()) {
@@ -111,7 +122,9 @@ mod tests {
         for (opcode, info) in all() {
             let fits = match info.effect {
                 Effect::None => !matches!(info.category, Category::Flow | Category::Barrier),
-                Effect::Terminator | Effect::Control | Effect::EndsLanes => info.category == Category::Flow,
+                Effect::End | Effect::Jump | Effect::Branch | Effect::Control | Effect::EndsLanes => {
+                    info.category == Category::Flow
+                }
                 Effect::Machine => info.dsts == 0,
                 Effect::Barrier => info.category == Category::Barrier && info.dsts == 0,
                 Effect::Load | Effect::LoadAny => info.category == Category::Memory && info.dsts == 1,

@@ -215,7 +215,7 @@ pub fn infer_uniform(program: &mut Program, is_marked: impl Fn(&Program, Block) 
         }
         let terminators = data.instrs.iter().rev().map(|&instr| program.instrs[instr].opcode);
         let mut terminators = terminators.take_while(|opcode| opcode.is_terminator());
-        let asks_all = terminators.any(|opcode| matches!(opcode, Opcode::Bany | Opcode::Ball | Opcode::Shps));
+        let asks_all = terminators.any(Opcode::is_uniform_branch);
         let later = data.successors().max_by_key(|&next| positions[next]);
         let waits = later.is_some_and(|later| is_marked(program, later));
         program.blocks[block].divergent = Some(waits && !asks_all);

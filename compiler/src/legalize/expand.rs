@@ -1,8 +1,9 @@
 //! Expands instructions that are encoded as two, and operands that only the encoding has.
 
+use crate::ir3::access::build;
+use crate::ir3::opcode::Role;
 use crate::ir3::{
-    AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, RegClass, Src, Type,
-    WriteMask,
+    Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, RegClass, Src, Type, WriteMask,
 };
 use crate::target::Target;
 
@@ -25,14 +26,9 @@ pub fn derivatives(program: &mut Program) {
 pub fn push_constants(program: &mut Program, target: &Target) {
     rewrite(program, |data, out| {
         let Attrs::PushConsts { dst, src, size } = data.attrs else { return out(data) };
-        let mut store = InstrData::new(Opcode::Stsc);
-        store.srcs.extend([Src::immediate(dst, false), Src::immediate(src, false)]);
-        store.attrs = Attrs::Memory(MemoryAttrs {
-            ty: Some(Type::U32),
-            components: u16::try_from(size).ok(),
-            space: Some(AddressSpace::Const),
-            ..MemoryAttrs::default()
-        });
+        let words = MemoryAttrs { ty: Some(Type::U32), components: u16::try_from(size).ok(), ..MemoryAttrs::default() };
+        let operands = [(Role::Offset, Src::immediate(dst, false)), (Role::Data, Src::immediate(src, false))];
+        let store = build::memory(Opcode::Stsc, words, &operands);
         if target.quirks.stsc_duplication {
             out(store.clone());
             out(InstrData { flags: InstrFlags::SS, ..InstrData::new(Opcode::Nop) });

@@ -23,7 +23,7 @@ use super::preamble::Preamble;
 use crate::delays::latency::{Sync, is_scalar_alu, sync};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
-use crate::ir3::opcode::Effect;
+use crate::ir3::opcode::{Effect, Role};
 use crate::ir3::reconvergence::{self, Waiting};
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
@@ -314,11 +314,8 @@ impl<'a> Operands<'a> {
 
     /// The register in which an atomic of a bindless buffer leaves its result: that of its data.
     fn result_in_place(&self) -> RegisterSet {
-        let is_bindless = self.data.opcode.name().starts_with("atomic.b.");
-        match self.data.srcs.get(2) {
-            Some(src) if is_bindless => RegisterSet::of_src(self.program, self.target, src),
-            _ => RegisterSet::EMPTY,
-        }
+        let tied = self.data.source(Role::Tied);
+        tied.map_or(RegisterSet::EMPTY, |src| RegisterSet::of_src(self.program, self.target, src))
     }
 }
 

@@ -54,7 +54,7 @@ impl Code {
         let instrs = self.instrs.as_values_slice();
         let padding = instrs.iter().rev().take_while(|instr| is_padding(instr)).count();
         let kept = instrs.len() - padding;
-        let ends = kept.checked_sub(1).is_some_and(|last| ends_program(instrs[last].data.opcode));
+        let ends = kept.checked_sub(1).is_some_and(|last| instrs[last].data.opcode.ends_program());
         let targeted = instrs.iter().filter_map(|instr| instr.target).any(|target| target.index() >= kept);
         if ends && !targeted { kept } else { instrs.len() }
     }
@@ -225,7 +225,7 @@ impl Builder {
             if let Some(target) = target {
                 data.attrs = Attrs::Branch { target: self.block_at[target].expand() };
             }
-            if ends_program(data.opcode) && data.opcode != Opcode::Ret {
+            if data.opcode.ends_program() && data.opcode != Opcode::Ret {
                 let outputs = &self.code.interface.outputs;
                 data.srcs = outputs.iter().map(|output| output.src).collect();
                 data.attrs = Attrs::Outputs(outputs.iter().filter_map(|output| output.index).collect());
@@ -245,7 +245,7 @@ impl Builder {
         let instr = self.instr(last);
         let next = Ip::new(last.index() + 1);
         let successors: SmallVec<[Ip; 2]> = match (instr.data.opcode, instr.target) {
-            (opcode, _) if ends_program(opcode) => SmallVec::new(),
+            (opcode, _) if opcode.ends_program() => SmallVec::new(),
             (opcode, _) if opcode.is_predication() => {
                 let arms = self.arms[last];
                 [arms.first, arms.second].into_iter().filter_map(PackedOption::expand).collect()
@@ -275,8 +275,4 @@ impl Builder {
 fn has_mark(program: &Program, block: Block) -> bool {
     let instrs = program.blocks[block].instrs.iter().map(|&instr| &program.instrs[instr]);
     instrs.filter(|data| !data.opcode.is_meta()).take(1).any(|data| data.flags.contains(InstrFlags::JP))
-}
-
-fn ends_program(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::End | Opcode::Chmask | Opcode::Ret)
 }

@@ -240,7 +240,7 @@ impl<'a> Flatten<'a> {
         let instrs = data.instrs.iter().map(|&instr| &self.program.instrs[instr]);
         let terminators: SmallVec<[&InstrData; 2]> = instrs.filter(|instr| instr.opcode.is_terminator()).collect();
         let last = terminators.last().map(|instr| instr.opcode);
-        let falls_through = !matches!(last, Some(Opcode::Jump | Opcode::End | Opcode::Chmask | Opcode::Ret));
+        let falls_through = last.is_none_or(Opcode::falls_through);
         let successors: SmallVec<[Block; 2]> = data.successors().collect();
         let targets = terminators.iter().filter_map(|instr| match instr.attrs {
             Attrs::Branch { target } => target,
@@ -266,8 +266,7 @@ impl<'a> Flatten<'a> {
 
 /// Returns true for instructions that go to a position that they name.
 pub(super) const fn needs_target(opcode: Opcode) -> bool {
-    use Opcode::{Ball, Bany, Br, Braa, Brac, Brao, Brax, Call, Getlast, Getone, Jump, Shps};
-    matches!(opcode, Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Jump | Call)
+    opcode.is_branch() || matches!(opcode, Opcode::Jump | Opcode::Call)
 }
 
 /// The instruction without the attributes that only the compiler uses, with physical registers only.

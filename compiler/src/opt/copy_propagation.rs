@@ -381,6 +381,5 @@ fn with_reader_mods(opcode: Opcode, from: Src, mods: Mods) -> Option<Src> {
 /// Returns true if modifiers of the operation compute the same as `absneg`: an operation that copies bits would copy a
 /// NaN that `absneg` replaces by the canonical one.
 fn applies_mods_to_numbers(opcode: Opcode) -> bool {
-    use Opcode::*;
-    !matches!(opcode, SelF16 | SelF32 | CmpvF | BaryF)
+    !opcode.copies_bits()
 }

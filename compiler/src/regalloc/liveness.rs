@@ -262,7 +262,7 @@ impl UseTraversal {
                         return Err(Error::Malformed { what: format!("{value} is defined twice") });
                     }
                     live.units[value] = info.components.max(1) * info.class.component_units();
-                    let at_start = matches!(data.opcode, Opcode::Phi | Opcode::Input | Opcode::TexPrefetch);
+                    let at_start = data.opcode.is_ready_at_start();
                     let index = if at_start { first } else { index };
                     let early = is_early(data, dst) && !at_start;
                     this.def[value] = (position as u32 + 1, 2 * index + u32::from(!early));

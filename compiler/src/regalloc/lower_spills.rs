@@ -7,6 +7,7 @@
 
 use super::Error;
 use crate::ir3::access::build::{self, MemoryElements};
+use crate::ir3::opcode::Role;
 use crate::ir3::{
     AddressSpace, Attrs, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Round, Src,
     SrcOperand, Type, WriteMask,
@@ -79,10 +80,12 @@ fn understand(data: &InstrData) -> Option<SpillAccess> {
     let base = *data.srcs.first().filter(|src| matches!(src.place(), Some(Place::Reg(_))))?;
     let (register, class, mask, flags, address) = if load {
         let dst = data.dsts.first()?;
-        let Some(SrcOperand::Immediate(address)) = data.srcs.get(1).map(|src| src.operand) else { return None };
+        let Some(SrcOperand::Immediate(address)) = data.source(Role::Offset).map(|src| src.operand) else {
+            return None;
+        };
         (dst.place.reg()?, dst.class, dst.mask, dst.flags, address)
     } else {
-        let src = data.srcs.get(1)?;
+        let src = data.source(Role::Data)?;
         let Attrs::Memory(memory) = &data.attrs else { return None };
         (src.place()?.reg()?, src.class, src.mask, src.flags, u32::try_from(memory.offset).ok()?)
     };

@@ -16,6 +16,7 @@ use super::{AllocationRules, Allocator, Coalescing, Error, RegisterLimit};
 use crate::ir3::access::build::{self, MemoryElements};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
+use crate::ir3::opcode::Memory;
 use crate::ir3::{
     AddressSpace, Array, ArrayAccess, Attrs, Block, Dst, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass,
     RegFile, Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
@@ -192,8 +193,7 @@ fn accesses_to_scratch(program: &Program) -> f32 {
     let loops = Loops::new(program, &Dominators::new(program, EdgeKind::Logical));
     let mut sum = 0.0;
     for (block, instr) in program.iter_instrs() {
-        let opcode = program.instrs[instr].opcode;
-        if matches!(opcode, Opcode::Ldp | Opcode::Stp | Opcode::SpillMacro | Opcode::ReloadMacro) {
+        if program.instrs[instr].form().memory == Memory::Space(AddressSpace::Scratch) {
             sum += ITERATIONS.powi(loops.around(block).count().min(8) as i32);
         }
     }

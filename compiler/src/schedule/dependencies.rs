@@ -116,7 +116,7 @@ impl Effects {
             }
             Effect::EndsLanes => writes |= Resources::LANES,
             Effect::Barrier => writes |= Resources::MEMORY | Resources::LANES,
-            Effect::Terminator | Effect::Control | Effect::Machine => {}
+            Effect::End | Effect::Jump | Effect::Branch | Effect::Control | Effect::Machine => {}
         }
         // It reads one active lane, unless the value is uniform.
         let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);

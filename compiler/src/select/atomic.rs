@@ -3,9 +3,10 @@
 use super::SelectError;
 use super::context::{Context, Srcs};
 use super::{image, memory};
-use crate::ir3::access::build::{self, AtomicOperand, Location};
+use crate::ir3::access::build::{self, AtomicOperand, Handle, Location};
 use crate::ir3::access::{AtomicFamily, AtomicOp};
-use crate::ir3::{InstrData, Opcode, RegClass, WriteMask};
+use crate::ir3::opcode::Role;
+use crate::ir3::{InstrData, Opcode, RegClass, Src, WriteMask};
 use crate::nir::{self, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
@@ -101,11 +102,24 @@ fn define(ctx: &mut Context<'_>, intrinsic: &Intrinsic, parts: &[crate::ir3::Val
     }
 }
 
+fn atomic(family: AtomicFamily, address: (Role, Src), operand: &AtomicOperand) -> InstrData {
+    build::memory(family.opcode(operand.op), operand.elements(), &[address, (Role::Operand, operand.data)])
+}
+
+/// An atomic on a buffer or an image; below a6xx with the byte offset.
+fn on_resource(handle: Handle, location: Location, bytes: Option<Src>, operand: &AtomicOperand) -> InstrData {
+    let (family, operands) = match bytes {
+        Some(bytes) => (AtomicFamily::OldResource, &[(Role::Operand, operand.data), (Role::Bytes, bytes)][..]),
+        None => (AtomicFamily::Resource, &[(Role::Tied, operand.data)][..]),
+    };
+    build::resource(family.opcode(operand.op), handle, location, operand.elements(), operands)
+}
+
 fn shared(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<(), SelectError> {
     let operand = operand(ctx, intrinsic, AtomicFamily::Shared, op, 1)?;
     let address = ctx.scalar(intrinsic.srcs[0], 0);
     let address = memory::add(ctx, address, intrinsic.indices.base());
-    finish(ctx, intrinsic, build::atomic_shared(address, &operand), operand.wide);
+    finish(ctx, intrinsic, atomic(AtomicFamily::Shared, (Role::Index, address), &operand), operand.wide);
     Ok(())
 }
 
@@ -113,7 +127,7 @@ fn global(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<
     let words = memory::global_address(ctx, intrinsic.srcs[0])?;
     let address = memory::advance(ctx, words, intrinsic.indices.base());
     let operand = operand(ctx, intrinsic, AtomicFamily::Global, op, 1)?;
-    finish(ctx, intrinsic, build::atomic_global(address, &operand), operand.wide);
+    finish(ctx, intrinsic, atomic(AtomicFamily::Global, (Role::Base, address), &operand), operand.wide);
     Ok(())
 }
 
@@ -129,11 +143,11 @@ fn ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<()
         let operand = operand(ctx, intrinsic, AtomicFamily::OldResource, op, 2)?;
         let bytes = memory::old_bytes(ctx, buffer, byte_offset, 0)?;
         let location = Location::Element(ctx.scalar(offset, 0), 0);
-        finish(ctx, intrinsic, build::old_atomic(handle, bytes, location, &operand), false);
+        finish(ctx, intrinsic, on_resource(handle, location, Some(bytes), &operand), false);
     } else {
         let operand = operand(ctx, intrinsic, AtomicFamily::Resource, op, 2)?;
         let location = Location::Element(ctx.scalar(offset, 0), 0);
-        finish_tied(ctx, intrinsic, build::atomic_resource(handle, location, &operand), &operand);
+        finish_tied(ctx, intrinsic, on_resource(handle, location, None, &operand), &operand);
     }
     Ok(())
 }
@@ -149,13 +163,13 @@ fn texel(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<(
         let mut bytes = image::old_offset(ctx, intrinsic)?;
         if ctx.target.generation == Generation::A5xx {
             // Atomics count words there.
-            bytes = ctx.alu_src(Opcode::ShrB, RegClass::FULL, &[bytes, crate::ir3::Src::immediate(2, false)]);
+            bytes = ctx.alu_src(Opcode::ShrB, RegClass::FULL, &[bytes, Src::immediate(2, false)]);
         }
         let bytes = image::old_address(ctx, bytes);
-        finish(ctx, intrinsic, build::old_atomic(handle, bytes, location, &operand), false);
+        finish(ctx, intrinsic, on_resource(handle, location, Some(bytes), &operand), false);
     } else {
         let operand = operand(ctx, intrinsic, AtomicFamily::Resource, op, 3)?;
-        finish_tied(ctx, intrinsic, build::atomic_resource(handle, location, &operand), &operand);
+        finish_tied(ctx, intrinsic, on_resource(handle, location, None, &operand), &operand);
     }
     Ok(())
 }

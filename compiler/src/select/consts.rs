@@ -2,10 +2,9 @@
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
-use crate::ir3::{
-    AddressSpace, Attrs, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, RegClass, Round, Src, SrcOperand,
-    Type, WriteMask,
-};
+use crate::ir3::access::build::{self, MemoryElements};
+use crate::ir3::opcode::Role;
+use crate::ir3::{Attrs, Opcode, PhysReg, Place, RegClass, Round, Src, SrcOperand, Type, WriteMask};
 use crate::nir::{Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
@@ -83,19 +82,11 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
         stored.push(base.into()..i64::from(base) + i64::from(components));
     }
     let data = ctx.collect_def(value);
-    let mut instr = InstrData::new(Opcode::Stc);
-    instr.srcs.extend([Src::immediate(u32::from(base & 0xff), false), data]);
-    instr.attrs = Attrs::Memory(MemoryAttrs {
-        ty: Some(Type::U32),
-        components: Some(components.into()),
-        space: Some(AddressSpace::Const),
-        ..MemoryAttrs::default()
-    });
+    let mut operands = vec![(Role::Offset, Src::immediate(u32::from(base & 0xff), false)), (Role::Data, data)];
     if base > 0xff {
-        instr.srcs.push(ctx.address_1(base & 0xff00));
-        instr.flags |= InstrFlags::A1EN;
+        operands.push((Role::Address1, ctx.address_1(base & 0xff00)));
     }
-    ctx.push(instr);
+    ctx.push(build::memory(Opcode::Stc, MemoryElements { ty: Type::U32, components }, &operands));
     Ok(())
 }
 

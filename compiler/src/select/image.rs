@@ -7,6 +7,7 @@ use super::SelectError;
 use super::context::Context;
 use super::memory::{self, push_effect, push_load};
 use crate::ir3::access::build::{self, Location, MemoryElements};
+use crate::ir3::opcode::Role;
 use crate::ir3::{AddressSpace, InstrFlags, Opcode, RegClass, Src, Type};
 use crate::nir::{Access, AluType, BaseType, Def, Format, ImageDim, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
@@ -141,7 +142,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
         let handle = memory::handle(ctx, intrinsic.srcs[0], access)?;
         let location = location(ctx, intrinsic);
         if ctx.target.generation >= Generation::A6xx {
-            build::ldib(handle, location, elements)
+            build::resource(Opcode::Ldib, handle, location, elements, &[])
         } else {
             // a4xx has no conversion in loads: the result is the texel's bits.
             let opcode = if ctx.target.generation == Generation::A4xx { Opcode::Ldgb } else { Opcode::Ldib };
@@ -152,7 +153,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
             }
             let bytes = old_offset(ctx, intrinsic)?;
             let bytes = old_address(ctx, bytes);
-            build::old_load(opcode, handle, bytes, location, elements)
+            build::resource(opcode, handle, location, elements, &[(Role::Bytes, bytes)])
         }
     };
     let values = push_load(ctx, data, class, components);
@@ -175,14 +176,12 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     let srcs: Vec<Src> = (0..components).map(|component| ctx.scalar(value, component)).collect();
     let data = ctx.collect(&srcs);
     let elements = MemoryElements { ty, components };
-    let data = if ctx.target.generation >= Generation::A6xx {
-        build::stib(handle, location, data, elements)
-    } else {
+    let mut operands = vec![(Role::Data, data)];
+    if ctx.target.generation < Generation::A6xx {
         let bytes = old_offset(ctx, intrinsic)?;
-        let bytes = old_address(ctx, bytes);
-        build::old_store(Opcode::Stib, handle, bytes, location, data, elements)
-    };
-    push_effect(ctx, data);
+        operands.push((Role::Bytes, old_address(ctx, bytes)));
+    }
+    push_effect(ctx, build::resource(Opcode::Stib, handle, location, elements, &operands));
     Ok(())
 }
 

@@ -6,7 +6,8 @@
 
 use super::SelectError;
 use super::context::Context;
-use crate::ir3::access::build;
+use crate::ir3::access::build::{self, MemoryElements};
+use crate::ir3::opcode::Role;
 use crate::ir3::{InputKind, Opcode, RegClass, Src, SrcOperand, SystemValue, Type, Value, WriteMask};
 use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
 use crate::target::FlatVaryings;
@@ -140,7 +141,8 @@ fn flat(ctx: &mut Context<'_>, class: RegClass, number: Src) -> Result<Value, Se
                 return Err(ctx.unsupported("`ldlv` has no computed offset"));
             }
             let ty = if class.half { Type::U16 } else { Type::U32 };
-            let instr = ctx.push(build::local_varying(ty, number));
+            let element = MemoryElements { ty, components: 1 };
+            let instr = ctx.push(build::memory(Opcode::Ldlv, element, &[(Role::Offset, number)]));
             Ok(ctx.builder().add_dst(instr, class, WriteMask::SCALAR))
         }
         // The driver sets the varyings to be flat that nir reads so: `bary.f` returns them unchanged.

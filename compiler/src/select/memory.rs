@@ -8,11 +8,14 @@ use super::consts::WORDS as CONST_WORDS;
 use super::context::{Context, Values};
 use crate::ir3::access::build::{self, Handle, Location, MemoryElements, TextureHandle};
 use crate::ir3::access::{MemoryAction, ssbo_offset_unit};
+use crate::ir3::opcode::Role;
 use crate::ir3::{
-    AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, RegClass, Src, Type, Value, WriteMask,
+    AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, RegClass, Src, Type, Value,
+    WriteMask,
 };
 use crate::nir::{self, Access, IndexKind, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
+use smallvec::SmallVec;
 
 /// The maximum number of elements per instruction.
 const MAX_ELEMENTS: u8 = 4;
@@ -336,7 +339,7 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
             let handle = handle(ctx, buffer, access)?;
             let location = Location::Element(split_offset(ctx, offset, first, 1).0, 0);
             let bytes = old_bytes(ctx, buffer, byte_offset, extra_bytes(base, bits, first, elements.ty))?;
-            Ok(build::old_load(Opcode::Ldgb, handle, bytes, location, elements))
+            Ok(build::resource(Opcode::Ldgb, handle, location, elements, &[(Role::Bytes, bytes)]))
         });
     }
     // A reorderable buffer can be read through the texture unit's cache if the descriptor exists: the sets of bindless
@@ -365,7 +368,7 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
     load_runs(ctx, def, longest, |ctx, first, elements| {
         let handle = handle(ctx, buffer, access)?;
         let location = element(ctx, offset, first);
-        Ok(build::ldib(handle, location, elements))
+        Ok(build::resource(Opcode::Ldib, handle, location, elements, &[]))
     })
 }
 
@@ -401,10 +404,11 @@ fn store_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Select
         if old {
             let location = Location::Element(split_offset(ctx, offset, first, 1).0, 0);
             let bytes = old_bytes(ctx, buffer, byte_offset, extra_bytes(base, bits, first, elements.ty))?;
-            Ok(build::old_store(Opcode::Stgb, handle, bytes, location, data, elements))
+            let operands = [(Role::Data, data), (Role::Bytes, bytes)];
+            Ok(build::resource(Opcode::Stgb, handle, location, elements, &operands))
         } else {
             let location = element(ctx, offset, first);
-            Ok(build::stib(handle, location, data, elements))
+            Ok(build::resource(Opcode::Stib, handle, location, elements, &[(Role::Data, data)]))
         }
     })
 }
@@ -561,32 +565,35 @@ pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src
     ctx.collect(&[sum, high])
 }
 
-/// The address of a global access.
-enum GlobalAddress {
-    /// An address plus an immediate number of bytes.
-    Immediate(Src, i32),
-    /// An address, an index register, and the unit of the index in bytes.
-    Indexed(Src, Src, u8),
-}
-
-/// The address of the component `bytes` after the first one, at an offset that nir counts in words: an immediate if it
-/// is a constant of less than `limit` words.
-fn global_location(ctx: &mut Context<'_>, words: [Src; 2], offset: nir::Def, bytes: i32, limit: i32) -> GlobalAddress {
+/// An access to the component `bytes` after the first one, at an offset that nir counts in words: an immediate if it is a constant of less
+/// than `limit` words. `opcodes` are the instructions with an immediate and with an index.
+fn global(
+    ctx: &mut Context<'_>,
+    opcodes: [Opcode; 2],
+    (words, offset): ([Src; 2], nir::Def),
+    (first, limit): (u8, i32),
+    data: Option<Src>,
+    elements: MemoryElements,
+) -> InstrData {
+    let bytes = i32::from(first) * i32::from(elements.ty.bits() / 8);
     let constant = ctx.constant(offset, 0).map(|words| words as u32 as i32);
-    if let Some(constant) = constant.filter(|&words| -limit < words && words < limit) {
-        let total = constant * 4 + bytes;
-        if total < limit * 4 {
-            return GlobalAddress::Immediate(ctx.collect(&words), total);
-        }
+    let immediate = constant.filter(|&words| -limit < words && words < limit).map(|words| words * 4 + bytes);
+    let mut operands: SmallVec<[(Role, Src); 3]> = data.map(|data| (Role::Data, data)).into_iter().collect();
+    if let Some(total) = immediate.filter(|&total| total < limit * 4) {
+        let base = ctx.collect(&words);
+        operands.extend([(Role::Base, base), (Role::Offset, Src::immediate(total as u32, false))]);
+        return build::memory(opcodes[0], elements, &operands);
     }
-    let address = advance(ctx, words, bytes);
-    let index = ctx.scalar(offset, 0);
-    if ctx.target.generation == Generation::A6xx {
-        return GlobalAddress::Indexed(address, index, 4);
-    }
+    let base = advance(ctx, words, bytes);
+    let mut index = ctx.scalar(offset, 0);
     // From a7xx on the index is in bytes.
-    let index = ctx.alu_src(Opcode::ShlB, RegClass::FULL, &[index, Src::immediate(2, false)]);
-    GlobalAddress::Indexed(address, index, 1)
+    let is_in_words = ctx.target.generation == Generation::A6xx;
+    if !is_in_words {
+        index = ctx.alu_src(Opcode::ShlB, RegClass::FULL, &[index, Src::immediate(2, false)]);
+    }
+    operands.extend([(Role::Base, base), (Role::Index, index)]);
+    let index_unit = Some(if is_in_words { 4 } else { 1 });
+    build::memory(opcodes[1], MemoryAttrs { index_unit, ..elements.into() }, &operands)
 }
 
 fn load_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
@@ -594,11 +601,7 @@ fn load_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Selec
     let address = global_address(ctx, intrinsic.srcs[0])?;
     let offset = intrinsic.srcs[1];
     load_runs(ctx, def, MAX_ELEMENTS, |ctx, first, elements| {
-        let bytes = i32::from(first) * i32::from(elements.ty.bits() / 8);
-        Ok(match global_location(ctx, address, offset, bytes, 1 << 8) {
-            GlobalAddress::Immediate(address, offset) => build::ldg(address, offset, elements),
-            GlobalAddress::Indexed(address, index, unit) => build::ldg_indexed(address, index, unit, elements),
-        })
+        Ok(global(ctx, [Opcode::Ldg, Opcode::LdgA], (address, offset), (first, 1 << 8), None, elements))
     })
 }
 
@@ -607,10 +610,6 @@ fn store_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Sele
     let address = global_address(ctx, intrinsic.srcs[1])?;
     let offset = intrinsic.srcs[2];
     store_runs(ctx, value, u32::MAX, MAX_ELEMENTS, |ctx, first, data, elements| {
-        let bytes = i32::from(first) * i32::from(elements.ty.bits() / 8);
-        Ok(match global_location(ctx, address, offset, bytes, 1 << 10) {
-            GlobalAddress::Immediate(address, offset) => build::stg(address, offset, data, elements),
-            GlobalAddress::Indexed(address, index, unit) => build::stg_indexed(address, index, unit, data, elements),
-        })
+        Ok(global(ctx, [Opcode::Stg, Opcode::StgA], (address, offset), (first, 1 << 10), Some(data), elements))
     })
 }

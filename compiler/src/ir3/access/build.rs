@@ -1,6 +1,7 @@
 //! Constructors of memory and texture instructions, inverse to the views. They add no destination: the caller does,
 //! with the mask that each constructor documents (as many components as are loaded, where it documents none).
 
+use super::super::opcode::{Memory, Role};
 use super::super::{
     AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, OperandFlags, Src, TextureAttrs, Type,
 };
@@ -36,18 +37,9 @@ pub enum Location {
     Texel(Src, u8),
 }
 
-impl Location {
-    fn source(self) -> Src {
-        match self {
-            Self::Element(src, _) | Self::Texel(src, _) => src,
-        }
-    }
-
-    fn attrs(self, attrs: MemoryAttrs) -> MemoryAttrs {
-        match self {
-            Self::Element(..) => MemoryAttrs { space: Some(AddressSpace::Ssbo), coords: Some(1), ..attrs },
-            Self::Texel(_, n) => MemoryAttrs { space: Some(AddressSpace::Image), coords: Some(n), ..attrs },
-        }
+impl From<MemoryElements> for MemoryAttrs {
+    fn from(elements: MemoryElements) -> Self {
+        Self { ty: Some(elements.ty), components: Some(elements.components.into()), ..Self::default() }
     }
 }
 
@@ -63,12 +55,14 @@ pub struct AtomicOperand {
 }
 
 impl AtomicOperand {
-    fn ty(&self) -> Type {
-        match (self.wide, self.op.is_signed()) {
+    /// The one element in memory.
+    pub fn elements(&self) -> MemoryElements {
+        let ty = match (self.wide, self.op.is_signed()) {
             (true, _) => Type::U64,
             (false, true) => Type::S32,
             (false, false) => Type::U32,
-        }
+        };
+        MemoryElements { ty, components: 1 }
     }
 }
 
@@ -79,208 +73,94 @@ pub fn atomic_data_order(family: AtomicFamily, value: &[Src], compare: &[Src], z
     std::iter::repeat_n(zero, room).chain(value.iter().copied()).chain(compare.iter().copied()).collect()
 }
 
-fn memory(opcode: Opcode, srcs: &[Src], attrs: MemoryAttrs) -> InstrData {
+/// A memory instruction with operands by their roles. Offsets, shifts and counts that are not given are filled in; an `a1.x` that is not
+/// given is left out.
+pub fn memory(opcode: Opcode, attrs: impl Into<MemoryAttrs>, operands: &[(Role, Src)]) -> InstrData {
+    let attrs: MemoryAttrs = attrs.into();
+    let given = |role| operands.iter().find(|&&(known, _)| known == role).map(|&(_, src)| src);
     let mut instr = InstrData::new(opcode);
-    instr.srcs.extend_from_slice(srcs);
-    instr.attrs = Attrs::Memory(attrs);
+    let space = if let Memory::Space(space) = opcode.info().form.memory { Some(space) } else { attrs.space };
+    instr.attrs = Attrs::Memory(MemoryAttrs { space, old_layout: given(Role::Bytes).is_some(), ..attrs });
+    add_sources(&mut instr, |role| {
+        given(role).or(match role {
+            Role::Offset | Role::Shift => Some(Src::immediate(0, false)),
+            Role::Count => Some(Src::immediate(attrs.components.unwrap_or(0).into(), false)),
+            _ => None,
+        })
+    });
     instr
 }
 
-fn with_handle(mut instr: InstrData, handle: Handle) -> InstrData {
-    if let (Some(set), Attrs::Memory(attrs)) = (handle.set, &mut instr.attrs) {
-        attrs.base = Some(set);
-        instr.flags |= InstrFlags::BINDLESS;
+/// Adds the sources that are given, in the order of the form.
+fn add_sources(instr: &mut InstrData, given: impl Fn(Role) -> Option<Src>) {
+    instr.flags.set(InstrFlags::A1EN, given(Role::Address1).is_some());
+    let form = instr.form();
+    instr.srcs.extend(form.srcs.iter().filter_map(|&role| given(role)));
+}
+
+/// An access to an SSBO or an image, with its operands except descriptor and location. The destination of an `atomic.b` has the mask of the
+/// data, and is [tied](tied()) to them.
+pub fn resource(
+    opcode: Opcode,
+    handle: Handle,
+    location: Location,
+    attrs: impl Into<MemoryAttrs>,
+    operands: &[(Role, Src)],
+) -> InstrData {
+    let (texel, offset, space, coords) = match location {
+        Location::Element(src, offset) => (src, offset, AddressSpace::Ssbo, 1),
+        Location::Texel(src, coords) => (src, 0, AddressSpace::Image, coords),
+    };
+    let attrs = MemoryAttrs { space: Some(space), coords: Some(coords), ..attrs.into() };
+    let mut all: SmallVec<[(Role, Src); 4]> = SmallVec::from_slice(operands);
+    all.extend([(Role::Texel, texel), (Role::Offset, Src::immediate(offset, false))]);
+    let mut instr = described(opcode, handle, attrs, &all);
+    instr.flags.set(InstrFlags::IMM_OFFSET, offset != 0);
+    if let Some(tied) = instr.position(Role::Tied) {
+        instr.srcs[tied].flags |= OperandFlags::TIED;
     }
+    instr
+}
+
+/// An instruction with a descriptor.
+fn described(opcode: Opcode, handle: Handle, attrs: MemoryAttrs, operands: &[(Role, Src)]) -> InstrData {
+    let mut all: SmallVec<[(Role, Src); 6]> = SmallVec::from_slice(operands);
+    all.push((Role::Resource, handle.index));
+    let mut instr = memory(opcode, MemoryAttrs { base: handle.set, ..attrs }, &all);
+    instr.flags.set(InstrFlags::BINDLESS, handle.set.is_some());
     instr.flags.set(InstrFlags::NONUNIFORM, handle.nonuniform);
     instr
 }
 
-fn immediate(value: i32) -> Src {
-    Src::immediate(value as u32, false)
-}
-
-fn attrs(elements: MemoryElements, space: AddressSpace) -> MemoryAttrs {
-    MemoryAttrs {
-        ty: Some(elements.ty),
-        components: Some(elements.components.into()),
-        space: Some(space),
-        ..MemoryAttrs::default()
-    }
-}
-
 /// `ldc`: elements of a UBO, from element `first` of vec4 number `vec4` on.
 pub fn ldc(handle: Handle, vec4: Src, first: u8, elements: MemoryElements) -> InstrData {
-    let attrs = MemoryAttrs { offset: i32::from(first), ..attrs(elements, AddressSpace::Ubo) };
-    with_handle(memory(Opcode::Ldc, &[handle.index, vec4], attrs), handle)
+    let attrs = MemoryAttrs { offset: i32::from(first), ..elements.into() };
+    described(Opcode::Ldc, handle, attrs, &[(Role::Index, vec4)])
 }
 
 /// `ldc.k`: copies `count` vec4s of a UBO, from vec4 number `vec4` on, to the constant file, from the word in `a1.x` on.
 pub fn ldc_k(handle: Handle, vec4: Src, a1: Src, count: u16) -> InstrData {
-    let attrs = MemoryAttrs {
-        ty: Some(Type::U32),
-        components: Some(count),
-        space: Some(AddressSpace::Ubo),
-        ..MemoryAttrs::default()
-    };
-    with_handle(memory(Opcode::LdcK, &[handle.index, vec4, a1], attrs), handle)
-}
-
-/// `ldg`: loads at a 64-bit address (two components) and an offset in bytes.
-pub fn ldg(address: Src, offset: i32, elements: MemoryElements) -> InstrData {
-    let count = immediate(i32::from(elements.components));
-    memory(Opcode::Ldg, &[address, immediate(offset), count], attrs(elements, AddressSpace::Global))
-}
-
-/// `ldg.a`: loads at a 64-bit address and an index that counts units of `unit` bytes (4 on a6xx, 1 on a7xx).
-pub fn ldg_indexed(address: Src, index: Src, unit: u8, elements: MemoryElements) -> InstrData {
-    let attrs = MemoryAttrs { index_unit: Some(unit), ..attrs(elements, AddressSpace::Global) };
-    let count = immediate(i32::from(elements.components));
-    memory(Opcode::LdgA, &[address, index, immediate(0), immediate(0), count], attrs)
-}
-
-/// `stg`: stores at a 64-bit address (two components) and an offset in bytes.
-pub fn stg(address: Src, offset: i32, data: Src, elements: MemoryElements) -> InstrData {
-    let count = immediate(i32::from(elements.components));
-    memory(Opcode::Stg, &[address, immediate(offset), data, count], attrs(elements, AddressSpace::Global))
-}
-
-/// `stg.a`: stores at a 64-bit address and an index in units of `unit` bytes.
-pub fn stg_indexed(address: Src, index: Src, unit: u8, data: Src, elements: MemoryElements) -> InstrData {
-    let attrs = MemoryAttrs { index_unit: Some(unit), ..attrs(elements, AddressSpace::Global) };
-    let count = immediate(i32::from(elements.components));
-    memory(Opcode::StgA, &[address, index, immediate(0), immediate(0), data, count], attrs)
+    let attrs = MemoryAttrs { ty: Some(Type::U32), components: Some(count), ..MemoryAttrs::default() };
+    described(Opcode::LdcK, handle, attrs, &[(Role::Index, vec4), (Role::To, a1)])
 }
 
 /// `ldl`, `ldp`: loads from shared or scratch memory, addresses in bytes.
 pub fn local_load(space: AddressSpace, address: Src, offset: i32, elements: MemoryElements) -> InstrData {
     let opcode = if space == AddressSpace::Scratch { Opcode::Ldp } else { Opcode::Ldl };
-    let count = immediate(i32::from(elements.components));
-    memory(opcode, &[address, immediate(offset), count], attrs(elements, space))
-}
-
-/// `ldlv`: one component of a varying that is not interpolated, by its number.
-pub fn local_varying(ty: Type, number: Src) -> InstrData {
-    let attrs = MemoryAttrs { ty: Some(ty), components: Some(1), ..MemoryAttrs::default() };
-    memory(Opcode::Ldlv, &[number, immediate(1)], attrs)
+    memory(opcode, elements, &[(Role::Index, address), (Role::Offset, Src::immediate(offset as u32, false))])
 }
 
 /// `stl`, `stp`: stores to shared or scratch memory, addresses in bytes.
 pub fn local_store(space: AddressSpace, address: Src, offset: i32, data: Src, elements: MemoryElements) -> InstrData {
     let opcode = if space == AddressSpace::Scratch { Opcode::Stp } else { Opcode::Stl };
-    let count = immediate(i32::from(elements.components));
-    memory(opcode, &[address, data, count], MemoryAttrs { offset, ..attrs(elements, space) })
-}
-
-fn resource_attrs(location: Location, elements: MemoryElements) -> MemoryAttrs {
-    location.attrs(attrs(elements, AddressSpace::Ssbo))
-}
-
-fn offset_of(location: Location) -> (Src, InstrFlags) {
-    let offset = if let Location::Element(_, offset) = location { offset } else { 0 };
-    let flags = if offset == 0 { InstrFlags::empty() } else { InstrFlags::IMM_OFFSET };
-    (Src::immediate(offset, false), flags)
-}
-
-/// `ldib` from a6xx on.
-pub fn ldib(handle: Handle, location: Location, elements: MemoryElements) -> InstrData {
-    let (offset, flags) = offset_of(location);
-    let srcs = [handle.index, location.source(), offset];
-    let mut instr = with_handle(memory(Opcode::Ldib, &srcs, resource_attrs(location, elements)), handle);
-    instr.flags |= flags;
-    instr
-}
-
-/// `stib` from a6xx on.
-pub fn stib(handle: Handle, location: Location, data: Src, elements: MemoryElements) -> InstrData {
-    let (offset, flags) = offset_of(location);
-    let srcs = [handle.index, location.source(), offset, data];
-    let mut instr = with_handle(memory(Opcode::Stib, &srcs, resource_attrs(location, elements)), handle);
-    instr.flags |= flags;
-    instr
-}
-
-/// `ldgb` of a4xx and a5xx, `ldib` of a5xx. The location has no immediate.
-pub fn old_load(
-    opcode: Opcode,
-    handle: Handle,
-    byte_offset: Src,
-    location: Location,
-    elements: MemoryElements,
-) -> InstrData {
-    let srcs = [handle.index, byte_offset, location.source()];
-    let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
-    with_handle(memory(opcode, &srcs, attrs), handle)
-}
-
-/// `stgb` of a4xx and a5xx, `stib` of a5xx.
-pub fn old_store(
-    opcode: Opcode,
-    handle: Handle,
-    byte_offset: Src,
-    location: Location,
-    data: Src,
-    elements: MemoryElements,
-) -> InstrData {
-    let srcs = [handle.index, data, location.source(), byte_offset];
-    let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
-    with_handle(memory(opcode, &srcs, attrs), handle)
+    memory(opcode, MemoryAttrs { offset, ..elements.into() }, &[(Role::Index, address), (Role::Data, data)])
 }
 
 /// `resinfo`: the size of an SSBO or an image, into three components. `split` is the form below a6xx.
 pub fn resinfo(handle: Handle, space: AddressSpace, dims: u8, split: bool) -> InstrData {
-    let attrs = MemoryAttrs {
-        ty: Some(Type::U32),
-        components: Some(3),
-        space: Some(space),
-        coords: Some(if split { 2 } else { dims }),
-        ..MemoryAttrs::default()
-    };
-    with_handle(memory(Opcode::Resinfo, &[handle.index], attrs), handle)
-}
-
-/// `stc`: stores to the constant file, at word `offset` (below 256) plus `a1.x`.
-pub fn stc(a1: Option<Src>, offset: u8, data: Src, components: u8) -> InstrData {
-    let elements = MemoryElements { ty: Type::U32, components };
-    let srcs = [Src::immediate(u32::from(offset), false), data];
-    let mut instr = memory(Opcode::Stc, &srcs, attrs(elements, AddressSpace::Const));
-    if let Some(a1) = a1 {
-        instr.srcs.push(a1);
-        instr.flags |= InstrFlags::A1EN;
-    }
-    instr
-}
-
-/// `atomic`: on shared memory.
-pub fn atomic_shared(address: Src, operand: &AtomicOperand) -> InstrData {
-    let opcode = AtomicFamily::Shared.opcode(operand.op);
-    let elements = MemoryElements { ty: operand.ty(), components: 1 };
-    memory(opcode, &[address, operand.data], attrs(elements, AddressSpace::Shared))
-}
-
-/// `atomic.g`: at a 64-bit address.
-pub fn atomic_global(address: Src, operand: &AtomicOperand) -> InstrData {
-    let opcode = AtomicFamily::Global.opcode(operand.op);
-    let elements = MemoryElements { ty: operand.ty(), components: 1 };
-    memory(opcode, &[address, operand.data], attrs(elements, AddressSpace::Global))
-}
-
-/// `atomic.b`: on an SSBO or image. The destination has the mask of the data, and is [tied](tied()) to them.
-pub fn atomic_resource(handle: Handle, location: Location, operand: &AtomicOperand) -> InstrData {
-    let opcode = AtomicFamily::Resource.opcode(operand.op);
-    let elements = MemoryElements { ty: operand.ty(), components: 1 };
-    let mut data = operand.data;
-    data.flags |= OperandFlags::TIED;
-    let srcs = [handle.index, location.source(), data];
-    with_handle(memory(opcode, &srcs, resource_attrs(location, elements)), handle)
-}
-
-/// `atomic.s`: on an SSBO or image of a4xx and a5xx.
-pub fn old_atomic(handle: Handle, byte_offset: Src, location: Location, operand: &AtomicOperand) -> InstrData {
-    let opcode = AtomicFamily::OldResource.opcode(operand.op);
-    let elements = MemoryElements { ty: operand.ty(), components: 1 };
-    let srcs = [handle.index, operand.data, location.source(), byte_offset];
-    let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
-    with_handle(memory(opcode, &srcs, attrs), handle)
+    let coords = Some(if split { 2 } else { dims });
+    let elements = MemoryElements { ty: Type::U32, components: 3 };
+    described(Opcode::Resinfo, handle, MemoryAttrs { space: Some(space), coords, ..elements.into() }, &[])
 }
 
 /// Marks a destination as tied to the tied source.
@@ -370,32 +250,26 @@ pub fn texture(
     second: Option<Src>,
 ) -> InstrData {
     let mut instr = InstrData::new(opcode);
-    instr.flags = flags;
     let mut attrs = TextureAttrs { ty: Some(ty), ..TextureAttrs::default() };
-    let mut a1 = None;
-    let set = match handle {
+    let (set, pair, a1) = match handle {
         TextureHandle::Fixed { set, texture, sampler } => {
-            attrs.texture = Some(texture);
-            attrs.sampler = Some(sampler);
-            set
+            (attrs.texture, attrs.sampler) = (Some(texture), Some(sampler));
+            (set, None, None)
         }
-        TextureHandle::Pair { set, pair, sampler_set } => {
-            instr.flags |= InstrFlags::S2EN;
-            instr.srcs.push(pair);
-            a1 = sampler_set;
-            set
-        }
+        TextureHandle::Pair { set, pair, sampler_set } => (set, Some(pair), sampler_set),
     };
-    if set.is_some() {
-        attrs.base = set;
-        instr.flags |= InstrFlags::BINDLESS;
-    }
-    instr.srcs.extend([first, second].into_iter().flatten());
-    if let Some(a1) = a1 {
-        instr.flags |= InstrFlags::A1EN;
-        instr.srcs.push(a1);
-    }
+    attrs.base = set;
     instr.attrs = Attrs::Texture(attrs);
+    instr.flags = flags;
+    instr.flags.set(InstrFlags::S2EN, pair.is_some());
+    instr.flags.set(InstrFlags::BINDLESS, set.is_some());
+    add_sources(&mut instr, |role| match role {
+        Role::Pair => pair,
+        Role::Coordinates => first,
+        Role::Offset | Role::Level | Role::Data => second,
+        Role::Address1 => a1,
+        _ => None,
+    });
     instr
 }
 

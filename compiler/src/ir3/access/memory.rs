@@ -1,5 +1,6 @@
 //! Memory accesses: action, memory, address, type and data.
 
+use super::super::opcode::{Effect, Form, Memory, Role};
 use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, RegFile, SrcOperand, Type};
 use super::{Binding, Number, PrintedShape, Slice, UnknownAttribute, width};
 use smallvec::SmallVec;
@@ -36,22 +37,11 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Index in each family of opcodes.
-    const fn position(self) -> usize {
-        match self {
-            Self::Add => 0,
-            Self::Sub => 1,
-            Self::Xchg => 2,
-            Self::Inc => 3,
-            Self::Dec => 4,
-            Self::Cmpxchg => 5,
-            Self::MinS | Self::MinU => 6,
-            Self::MaxS | Self::MaxU => 7,
-            Self::And => 8,
-            Self::Or => 9,
-            Self::Xor => 10,
-        }
-    }
+    /// The operations in the order of each family of opcodes: of two that differ in signedness the signed one.
+    const ALL: [Self; 11] = {
+        use AtomicOp::*;
+        [Add, Sub, Xchg, Inc, Dec, Cmpxchg, MinS, MaxS, And, Or, Xor]
+    };
 
     /// Returns true if the operands are compared as signed integers.
     pub const fn is_signed(self) -> bool {
@@ -73,8 +63,6 @@ pub enum AtomicFamily {
 }
 
 impl AtomicFamily {
-    /// Opcodes in a family.
-    const SIZE: usize = 11;
     const ALL: [Self; 4] = [Self::Shared, Self::Resource, Self::OldResource, Self::Global];
 
     const fn first(self) -> Opcode {
@@ -87,31 +75,22 @@ impl AtomicFamily {
     }
 
     /// The opcode of `op`. Signedness is in the type.
-    pub const fn opcode(self, op: AtomicOp) -> Opcode {
-        // The table lists each family's opcodes consecutively, in the order of `AtomicOp::position`.
-        Opcode::ALL[self.first() as usize + op.position()]
+    pub fn opcode(self, op: AtomicOp) -> Opcode {
+        let op = match op {
+            AtomicOp::MinU => AtomicOp::MinS,
+            AtomicOp::MaxU => AtomicOp::MaxS,
+            op => op,
+        };
+        let position = AtomicOp::ALL.iter().position(|&known| known == op).unwrap_or(0);
+        // The table lists each family's opcodes consecutively.
+        Opcode::ALL[self.first() as usize + position]
     }
 
     /// The family of an atomic, and its operation as far as the opcode determines it: the signed one of two.
     pub fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
         Self::ALL.into_iter().find_map(|family| {
             let position = (opcode as usize).checked_sub(family.first() as usize)?;
-            (position < Self::SIZE).then(|| {
-                let op = match position {
-                    0 => AtomicOp::Add,
-                    1 => AtomicOp::Sub,
-                    2 => AtomicOp::Xchg,
-                    3 => AtomicOp::Inc,
-                    4 => AtomicOp::Dec,
-                    5 => AtomicOp::Cmpxchg,
-                    6 => AtomicOp::MinS,
-                    7 => AtomicOp::MaxS,
-                    8 => AtomicOp::And,
-                    9 => AtomicOp::Or,
-                    _ => AtomicOp::Xor,
-                };
-                (family, op)
-            })
+            Some((family, *AtomicOp::ALL.get(position)?))
         })
     }
 }
@@ -239,31 +218,10 @@ pub struct MemoryAccess {
 impl MemoryAccess {
     /// Returns true if instructions with `opcode` are memory accesses.
     pub fn covers(opcode: Opcode) -> bool {
-        use Opcode as O;
-        matches!(
-            opcode,
-            O::Ldc
-                | O::LdcK
-                | O::Ldg
-                | O::LdgA
-                | O::Stg
-                | O::StgA
-                | O::Ldl
-                | O::Stl
-                | O::Ldlw
-                | O::Stlw
-                | O::Ldp
-                | O::Stp
-                | O::SpillMacro
-                | O::ReloadMacro
-                | O::Ldib
-                | O::Stib
-                | O::Ldgb
-                | O::Stgb
-                | O::Resinfo
-                | O::Stc
-                | O::Isam
-        ) || AtomicFamily::of(opcode).is_some()
+        match opcode.info().form.memory {
+            Memory::Space(_) | Memory::Attribute => opcode != Opcode::Stsc,
+            Memory::None | Memory::Unknown => opcode == Opcode::Isam,
+        }
     }
 
     /// The access of a memory instruction.
@@ -271,110 +229,68 @@ impl MemoryAccess {
     /// # Errors
     /// If an attribute is unknown that the access depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
-        let access = Self::of_attributes(instr)?;
+        if instr.opcode == Opcode::Isam {
+            return super::texture::texel_load(instr);
+        }
+        let unknown = |attribute| UnknownAttribute { opcode: instr.opcode.name(), attribute };
+        if !Self::covers(instr.opcode) {
+            return Err(unknown("what it does to memory"));
+        }
+        let attrs = instr.memory().ok_or_else(|| unknown("every memory attribute"))?;
+        let access = MemoryDecoder { instr, attrs, form: instr.form() }.access()?;
         // The word has the number of elements beside what the registers and the comment say.
-        let said = count_source(instr.opcode).and_then(|source| instr.srcs.get(source));
-        match said.map(|src| src.operand) {
+        match instr.source(Role::Count).map(|src| src.operand) {
             Some(SrcOperand::Immediate(count)) if count != access.components.into() => {
-                Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "the number of its elements" })
+                Err(unknown("the number of its elements"))
             }
             _ => Ok(access),
         }
     }
-
-    fn of_attributes(instr: &InstrData) -> Result<Self, UnknownAttribute> {
-        use Opcode as O;
-        match instr.opcode {
-            O::Ldc => MemoryDecoder::new(instr)?.ldc(),
-            O::LdcK => MemoryDecoder::new(instr)?.ldc_k(),
-            O::Ldg | O::LdgA => MemoryDecoder::new(instr)?.global(MemoryAction::Load),
-            O::Stg | O::StgA => MemoryDecoder::new(instr)?.global(MemoryAction::Store),
-            O::Ldl | O::Ldlw => MemoryDecoder::new(instr)?.local_load(AddressSpace::Shared),
-            O::Ldp | O::ReloadMacro => MemoryDecoder::new(instr)?.local_load(AddressSpace::Scratch),
-            O::Stl | O::Stlw => MemoryDecoder::new(instr)?.local_store(AddressSpace::Shared),
-            O::Stp | O::SpillMacro => MemoryDecoder::new(instr)?.local_store(AddressSpace::Scratch),
-            O::Ldib => MemoryDecoder::new(instr)?.resource(MemoryAction::Load),
-            O::Stib => MemoryDecoder::new(instr)?.resource(MemoryAction::Store),
-            O::Ldgb => MemoryDecoder::new(instr)?.old_resource(MemoryAction::Load),
-            O::Stgb => MemoryDecoder::new(instr)?.old_resource(MemoryAction::Store),
-            O::Resinfo => MemoryDecoder::new(instr)?.resinfo(),
-            O::Stc => MemoryDecoder::new(instr)?.stc(),
-            O::Isam => super::texture::texel_load(instr),
-            _ => match AtomicFamily::of(instr.opcode) {
-                Some((family, op)) => MemoryDecoder::new(instr)?.atomic(family, op),
-                None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "what it does to memory" }),
-            },
-        }
-    }
-}
-
-/// The source that is the number of elements, if the instruction has one.
-const fn count_source(opcode: Opcode) -> Option<usize> {
-    use Opcode as O;
-    match opcode {
-        O::Ldg | O::Ldl | O::Ldlw | O::Ldp | O::Stl | O::Stlw | O::Stp | O::SpillMacro | O::ReloadMacro => Some(2),
-        O::Stg => Some(3),
-        O::LdgA => Some(4),
-        O::StgA => Some(5),
-        _ => None,
-    }
-}
-
-/// The positions of the sources of an access to an SSBO or image.
-struct ResourceLayout {
-    /// Offset or coordinates.
-    address: usize,
-    /// Immediate offset.
-    immediate: Option<usize>,
-    /// Byte offset beside the address.
-    bytes: Option<usize>,
-    /// Data.
-    data: Option<usize>,
 }
 
 struct MemoryDecoder<'a> {
     instr: &'a InstrData,
     attrs: &'a MemoryAttrs,
+    form: &'static Form,
 }
 
-impl<'a> MemoryDecoder<'a> {
-    fn new(instr: &'a InstrData) -> Result<Self, UnknownAttribute> {
-        match instr.memory() {
-            Some(attrs) => Ok(Self { instr, attrs }),
-            None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "every memory attribute" }),
-        }
-    }
-
+impl MemoryDecoder<'_> {
     fn unknown(&self, attribute: &'static str) -> UnknownAttribute {
         UnknownAttribute { opcode: self.instr.opcode.name(), attribute }
     }
 
-    /// Checks that the source at `index` exists.
-    fn require(&self, index: usize) -> Result<usize, UnknownAttribute> {
-        if index < self.instr.srcs.len() { Ok(index) } else { Err(self.unknown("one of its sources")) }
+    /// The source with a role, if the form has it.
+    fn slot(&self, role: Role) -> Result<Option<usize>, UnknownAttribute> {
+        match self.instr.position(role) {
+            Some(index) if index >= self.instr.srcs.len() => Err(self.unknown("one of its sources")),
+            index => Ok(index),
+        }
     }
 
-    fn scalar(&self, index: usize) -> Result<Slice, UnknownAttribute> {
-        Ok(Slice::scalar(self.require(index)?, 0))
+    fn scalar(&self, role: Role) -> Result<Option<Slice>, UnknownAttribute> {
+        Ok(self.slot(role)?.map(|index| Slice::scalar(index, 0)))
     }
 
-    fn whole(&self, index: usize) -> Result<Slice, UnknownAttribute> {
-        let index = self.require(index)?;
-        Ok(Slice::new(index, 0, width(&self.instr.srcs[index])))
+    fn whole(&self, role: Role) -> Result<Option<Slice>, UnknownAttribute> {
+        Ok(self.slot(role)?.map(|index| Slice::new(index, 0, width(&self.instr.srcs[index]))))
     }
 
-    /// An immediate field: its value, or the register that still holds it.
-    fn immediate(&self, index: usize) -> Result<(i32, Option<Slice>), UnknownAttribute> {
-        let source = self.scalar(index)?;
-        Ok(match self.instr.srcs[index].operand {
-            SrcOperand::Immediate(value) => (value as i32, None),
-            _ => (0, Some(source)),
+    /// The immediate offset, or the register that still holds it. Without a source it is an attribute.
+    fn offset(&self) -> Result<(i32, Option<Slice>), UnknownAttribute> {
+        Ok(match self.scalar(Role::Offset)?.map(|source| Number::of(self.instr, source)) {
+            None => (self.attrs.offset, None),
+            Some(Number::Fixed(value)) => (value as i32, None),
+            Some(Number::Source { source, .. }) => (0, Some(source)),
         })
     }
 
     /// The type of the elements. A full register in Mesa's text holds 32 bits; whether a half register holds 8 or 16 is
     /// unknown.
-    fn ty(&self, half: bool) -> Result<Type, UnknownAttribute> {
+    fn ty(&self) -> Result<Type, UnknownAttribute> {
+        let half = match self.slot(Role::Data)? {
+            Some(data) => self.instr.srcs[data].class.half,
+            None => self.instr.dsts.first().is_some_and(|dst| dst.class.half),
+        };
         match self.attrs.ty {
             Some(ty) => Ok(ty),
             None if half => Err(self.unknown("the type of its elements")),
@@ -382,241 +298,147 @@ impl<'a> MemoryDecoder<'a> {
         }
     }
 
-    fn dst_half(&self) -> bool {
-        self.instr.dsts.first().is_some_and(|dst| dst.class.half)
+    /// Returns true for a prefetch of a descriptor. In final code `r63.x` stands for no result.
+    fn is_prefetch(&self) -> bool {
+        matches!(self.instr.opcode, Opcode::Ldc | Opcode::Resinfo)
+            && self.instr.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID))
     }
 
-    fn dst_width(&self) -> u16 {
+    fn access(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        let opcode = self.instr.opcode;
+        let space = match (self.form.memory, self.attrs.space) {
+            (Memory::Space(space), _) | (_, Some(space)) => space,
+            _ if self.is_prefetch() => AddressSpace::Image,
+            _ => return Err(self.unknown("which memory it accesses")),
+        };
         let written = self.instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u16);
-        self.attrs.components.unwrap_or(written)
+        let mut access = MemoryAccess {
+            action: MemoryAction::Load,
+            space,
+            binding: self.binding()?,
+            address: Address::None,
+            bytes: self.whole(Role::Bytes)?,
+            padding: None,
+            ty: Type::U32,
+            components: self.attrs.components.unwrap_or(written),
+            data: None,
+            compare: None,
+            shape: PrintedShape::default(),
+            dimensions: 0,
+        };
+        match opcode.info().effect {
+            _ if self.is_prefetch() => {
+                access.action = MemoryAction::Prefetch;
+                return Ok(access);
+            }
+            _ if opcode == Opcode::Resinfo => {
+                self.size(&mut access)?;
+                return Ok(access);
+            }
+            Effect::Atomic => self.atomic(&mut access)?,
+            Effect::LoadConsts => {
+                access.action = MemoryAction::CopyToConsts;
+                access.components = self.attrs.components.ok_or_else(|| self.unknown("how much it copies"))?;
+                access.data = self.scalar(Role::To).map_err(|_| self.unknown("where it copies to"))?;
+            }
+            Effect::StoreConsts => {
+                access.action = MemoryAction::Store;
+                let has_register = self.instr.srcs.iter().any(|src| src.class.file == RegFile::Address);
+                if has_register != self.instr.flags.contains(InstrFlags::A1EN) {
+                    return Err(self.unknown("if it adds `a1.x`"));
+                }
+            }
+            Effect::Store | Effect::StoreAny => {
+                access.action = MemoryAction::Store;
+                let is_local = matches!(space, AddressSpace::Shared | AddressSpace::Scratch);
+                if is_local && self.attrs.ty.is_none() && opcode != Opcode::SpillMacro {
+                    // A text without types has no offset either.
+                    return Err(self.unknown("its offset"));
+                }
+                access.ty = self.ty()?;
+            }
+            _ => access.ty = self.ty()?,
+        }
+        access.address = self.address(space, access.ty)?;
+        if let Some(data) = self.whole(Role::Data)? {
+            access.components = self.attrs.components.unwrap_or(data.count.into());
+            let count = data.count.min(access.components.try_into().unwrap_or(u8::MAX));
+            access.data = Some(Slice { count, ..data });
+        }
+        Ok(access)
     }
 
-    fn space(&self) -> Result<AddressSpace, UnknownAttribute> {
-        self.attrs.space.ok_or_else(|| self.unknown("which memory it accesses"))
-    }
-
-    fn binding(&self, index: usize) -> Result<Binding, UnknownAttribute> {
-        let source = self.scalar(index)?;
+    fn binding(&self) -> Result<Option<Binding>, UnknownAttribute> {
+        let Some(source) = self.scalar(Role::Resource)? else { return Ok(None) };
         let set = if self.instr.flags.contains(InstrFlags::BINDLESS) {
             let set = self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?;
             Some(Number::Fixed(u32::from(set)))
         } else {
             None
         };
-        Ok(Binding { set, index: Number::of(self.instr, source) })
+        Ok(Some(Binding { set, index: Number::of(self.instr, source) }))
     }
 
-    fn access(&self, action: MemoryAction, space: AddressSpace, address: Address, ty: Type) -> MemoryAccess {
-        let components = self.dst_width();
-        MemoryAccess {
-            action,
-            space,
-            binding: None,
-            address,
-            bytes: None,
-            padding: None,
-            ty,
-            components,
-            data: None,
-            compare: None,
-            shape: PrintedShape::default(),
-            dimensions: 0,
-        }
-    }
-
-    /// `ldc index, offset`.
-    fn ldc(&self) -> Result<MemoryAccess, UnknownAttribute> {
-        if self.has_no_result() {
-            return Ok(self.access(MemoryAction::Prefetch, AddressSpace::Ubo, Address::None, Type::U32));
-        }
-        let index = Some(self.scalar(1)?);
-        let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: self.attrs.offset };
-        let access = self.access(MemoryAction::Load, AddressSpace::Ubo, address, self.ty(self.dst_half())?);
-        Ok(MemoryAccess { binding: Some(self.binding(0)?), ..access })
-    }
-
-    /// `ldc.k index, offset`, with the first word of the constant file in `a1.x`.
-    fn ldc_k(&self) -> Result<MemoryAccess, UnknownAttribute> {
-        let index = Some(self.scalar(1)?);
-        let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: 0 };
-        let components = self.attrs.components.ok_or_else(|| self.unknown("how much it copies"))?;
-        let to = self.address_register().ok_or_else(|| self.unknown("where it copies to"))?;
-        let access = self.access(MemoryAction::CopyToConsts, AddressSpace::Ubo, address, Type::U32);
-        Ok(MemoryAccess { binding: Some(self.binding(0)?), components, data: Some(to), ..access })
-    }
-
-    /// The address register among the sources.
-    fn address_register(&self) -> Option<Slice> {
-        let index = self.instr.srcs.iter().rposition(|src| src.class.file == RegFile::Address);
-        index.map(|index| Slice::scalar(index, 0))
-    }
-
-    /// Sets the stored data.
-    fn with_data(&self, access: MemoryAccess, data: usize) -> Result<MemoryAccess, UnknownAttribute> {
-        let data = self.whole(data)?;
-        let components = self.attrs.components.unwrap_or(data.count.into());
-        let count = data.count.min(components.try_into().unwrap_or(u8::MAX));
-        Ok(MemoryAccess { data: Some(Slice { count, ..data }), components, ..access })
-    }
-
-    /// `ldg address, offset, count`, `stg address, offset, data, count`; `ldg.a address, index, shift, offset, count`,
-    /// `stg.a address, index, shift, offset, data, count`. The offset is in bytes, that of the `.a` forms in units of the
-    /// index, or in words together with a shift.
-    fn global(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
-        let base = Some(Slice { count: 2, ..self.whole(0)? });
-        let indexed = matches!(self.instr.opcode, Opcode::LdgA | Opcode::StgA);
-        let (index, scale, (offset, index2), data) = if indexed {
-            let (shift, in_register) = self.immediate(2)?;
-            if in_register.is_some() || !(0..4).contains(&shift) {
-                return Err(self.unknown("the shift of its index"));
-            }
-            // The index is in words on a6xx and in bytes on a7xx; the text does not print the unit.
-            let unit = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
-            let (offset, index2) = self.immediate(3)?;
-            let unit_of_offset = if shift == 0 { unit.into() } else { 4 };
-            (Some(self.scalar(1)?), unit << shift, (offset.wrapping_mul(unit_of_offset), index2), 4)
-        } else {
-            (None, 1, self.immediate(1)?, 2)
-        };
-        // An offset in a register is an index in bytes.
-        let (index, index2) = match (index, index2) {
-            (Some(_), Some(_)) => return Err(self.unknown("its immediate offset")),
-            (None, Some(offset)) => (Some(offset), None),
-            (index, None) => (index, None),
-        };
-        let address = Address::Linear { base, index, index2, scale, offset };
-        if action == MemoryAction::Store {
-            let half = self.instr.srcs[self.require(data)?].class.half;
-            self.with_data(self.access(action, AddressSpace::Global, address, self.ty(half)?), data)
-        } else {
-            Ok(self.access(action, AddressSpace::Global, address, self.ty(self.dst_half())?))
-        }
-    }
-
-    /// `ldl index, offset, count`, in bytes.
-    fn local_load(&self, space: AddressSpace) -> Result<MemoryAccess, UnknownAttribute> {
-        let (offset, index2) = self.immediate(1)?;
-        let address = Address::Linear { base: None, index: Some(self.scalar(0)?), index2, scale: 1, offset };
-        Ok(self.access(MemoryAction::Load, space, address, self.ty(self.dst_half())?))
-    }
-
-    /// `stl index, data, count`, in bytes. A text without types has no offset either.
-    fn local_store(&self, space: AddressSpace) -> Result<MemoryAccess, UnknownAttribute> {
-        if self.attrs.ty.is_none() && self.instr.opcode != Opcode::SpillMacro {
-            return Err(self.unknown("its offset"));
-        }
-        let index = Some(self.scalar(0)?);
-        let address = Address::Linear { base: None, index, index2: None, scale: 1, offset: self.attrs.offset };
-        let half = self.instr.srcs[self.require(1)?].class.half;
-        self.with_data(self.access(MemoryAction::Store, space, address, self.ty(half)?), 1)
-    }
-
-    /// The address of an access to an SSBO or an image.
-    fn resource_address(
-        &self,
-        space: AddressSpace,
-        layout: &ResourceLayout,
-        ty: Type,
-    ) -> Result<Address, UnknownAttribute> {
-        if space == AddressSpace::Image {
-            let all = self.whole(layout.address)?;
-            let count = self.attrs.coords.unwrap_or(all.count);
-            if count > all.count {
+    /// The address: in bytes, but elements of SSBOs, vec4s of UBOs and words of the constant file. The offset of the `.a` forms is in
+    /// units of the index, or in words together with a shift.
+    fn address(&self, space: AddressSpace, ty: Type) -> Result<Address, UnknownAttribute> {
+        let (mut offset, index2) = self.offset()?;
+        if let (AddressSpace::Image, Some(texel)) = (space, self.whole(Role::Texel)?) {
+            let count = self.attrs.coords.unwrap_or(texel.count);
+            if count > texel.count {
                 return Err(self.unknown("all of its coordinates"));
             }
-            if let Some(source) = layout.immediate
-                && self.immediate(source)?.0 != 0
-            {
+            if offset != 0 && self.form.has(Role::Offset) {
                 return Err(self.unknown("what its offset is to a texel"));
             }
-            return Ok(Address::Texel((0..count).map(|i| all.component(i)).collect()));
+            return Ok(Address::Texel((0..count).map(|i| texel.component(i)).collect()));
         }
-        let index = Some(self.scalar(layout.address)?);
-        let (offset, index2) = match layout.immediate {
-            Some(source) => self.immediate(source)?,
-            None => (0, None),
+        let base = self.whole(Role::Base)?.map(|base| Slice { count: 2, ..base });
+        let index = self.scalar(Role::Index)?.or(self.scalar(Role::Texel)?).or(self.scalar(Role::Address1)?);
+        let mut scale = match space {
+            AddressSpace::Ssbo | AddressSpace::Image => ssbo_offset_unit(ty.bits()),
+            AddressSpace::Ubo => 16,
+            AddressSpace::Const => 4,
+            AddressSpace::Shared | AddressSpace::Scratch | AddressSpace::Global => 1,
         };
-        let scale = ty.bits() / 8;
-        Ok(Address::Linear { base: None, index, index2, scale, offset })
-    }
-
-    fn byte_offset(&self, layout: &ResourceLayout) -> Result<Option<Slice>, UnknownAttribute> {
-        layout.bytes.map(|source| self.whole(source)).transpose()
-    }
-
-    fn resource_access(&self, action: MemoryAction, layout: &ResourceLayout) -> Result<MemoryAccess, UnknownAttribute> {
-        let space = self.space()?;
-        let half = match layout.data {
-            Some(data) => self.instr.srcs[self.require(data)?].class.half,
-            None => self.dst_half(),
+        if let Some(shift) = self.scalar(Role::Shift)? {
+            let shift = match Number::of(self.instr, shift) {
+                Number::Fixed(shift @ 0..4) => shift,
+                _ => return Err(self.unknown("the shift of its index")),
+            };
+            // The index is in words on a6xx and in bytes on a7xx; the text does not print the unit.
+            scale = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
+            offset = offset.wrapping_mul(if shift == 0 { scale.into() } else { 4 });
+            scale <<= shift;
+        }
+        // An offset in a register is an index in bytes.
+        let (index, index2) = match (index, index2) {
+            (Some(_), Some(_)) if base.is_some() => return Err(self.unknown("its immediate offset")),
+            (None, Some(offset)) if base.is_some() => (Some(offset), None),
+            both => both,
         };
-        let ty = self.ty(half)?;
-        let address = self.resource_address(space, layout, ty)?;
-        let bytes = self.byte_offset(layout)?;
-        let access = MemoryAccess { binding: Some(self.binding(0)?), bytes, ..self.access(action, space, address, ty) };
-        match layout.data {
-            Some(data) => self.with_data(access, data),
-            None => Ok(access),
-        }
+        Ok(Address::Linear { base, index, index2, scale, offset })
     }
 
-    /// From a6xx on: `ldib resource, address, immediate`, `stib resource, address, immediate, data`. a5xx: `ldib
-    /// resource, byte offset, coordinates`, `stib resource, data, coordinates, byte offset`.
-    fn resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
-        if self.attrs.old_layout {
-            return self.old_resource(action);
-        }
-        let data = (action == MemoryAction::Store).then_some(3);
-        self.resource_access(action, &ResourceLayout { address: 1, immediate: Some(2), bytes: None, data })
-    }
-
-    /// `ldgb resource, byte offset, address`, `stgb resource, data, address, byte offset`.
-    fn old_resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
-        let (data, bytes) = if action == MemoryAction::Store { (Some(1), 3) } else { (None, 1) };
-        self.resource_access(action, &ResourceLayout { address: 2, immediate: None, bytes: Some(bytes), data })
-    }
-
-    /// Returns true for a prefetch of a descriptor. In final code `r63.x` stands for no result.
-    fn has_no_result(&self) -> bool {
-        self.instr.dsts.iter().all(|dst| dst.place.reg() == Some(PhysReg::INVALID))
-    }
-
-    fn resinfo(&self) -> Result<MemoryAccess, UnknownAttribute> {
-        let binding = Some(self.binding(0)?);
-        if self.has_no_result() {
-            let space = self.attrs.space.unwrap_or(AddressSpace::Image);
-            let access = self.access(MemoryAction::Prefetch, space, Address::None, Type::U32);
-            return Ok(MemoryAccess { binding, ..access });
-        }
-        let space = self.space()?;
-        let dimensions = self.attrs.coords.ok_or_else(|| self.unknown("its number of dimensions"))?;
-        let action = match (space, dimensions) {
+    fn size(&self, access: &mut MemoryAccess) -> Result<(), UnknownAttribute> {
+        access.dimensions = self.attrs.coords.ok_or_else(|| self.unknown("its number of dimensions"))?;
+        access.action = match (access.space, access.dimensions) {
             (AddressSpace::Ssbo, 2) => MemoryAction::SplitSize,
             (AddressSpace::Ssbo, 1) | (AddressSpace::Image, 1..=3) => MemoryAction::Size,
             _ => return Err(self.unknown("what its dimensions are to the size")),
         };
-        let access = self.access(action, space, Address::None, Type::U32);
-        Ok(MemoryAccess { binding, components: 3, dimensions, ..access })
+        access.components = 3;
+        Ok(())
     }
 
-    /// `stc offset, data`, with `a1.x` as optional index; in words.
-    fn stc(&self) -> Result<MemoryAccess, UnknownAttribute> {
-        let (offset, index2) = self.immediate(0)?;
-        let index = self.address_register();
-        if index.is_some() != self.instr.flags.contains(InstrFlags::A1EN) {
-            return Err(self.unknown("if it adds `a1.x`"));
-        }
-        let address = Address::Linear { base: None, index, index2, scale: 4, offset };
-        self.with_data(self.access(MemoryAction::Store, AddressSpace::Const, address, Type::U32), 1)
-    }
-
-    /// `atomic index, data`; `atomic.g address, data`; `atomic.b resource, address, data` (after one tied element);
-    /// `atomic.s resource, data, address, byte offset`. The data of `cmpxchg` are the new value and the comparand.
-    fn atomic(&self, family: AtomicFamily, op: AtomicOp) -> Result<MemoryAccess, UnknownAttribute> {
-        let ty = match (self.attrs.ty, op) {
-            (Some(ty), _) => ty,
-            (None, AtomicOp::MinS | AtomicOp::MaxS) => return Err(self.unknown("the type of its elements")),
-            (None, _) => Type::U32,
+    /// The data of `cmpxchg` are the new value and the comparand; those of `atomic.b` come after the room for the old value.
+    fn atomic(&self, access: &mut MemoryAccess) -> Result<(), UnknownAttribute> {
+        let (_, op) = AtomicFamily::of(self.instr.opcode).ok_or_else(|| self.unknown("what it does to memory"))?;
+        let signed = matches!(op, AtomicOp::MinS | AtomicOp::MaxS);
+        let ty = match self.attrs.ty {
+            Some(ty) => ty,
+            None if signed => return Err(self.unknown("the type of its elements")),
+            None => Type::U32,
         };
         if ty.is_float() {
             return Err(self.unknown("what it does with floats"));
@@ -626,51 +448,18 @@ impl<'a> MemoryDecoder<'a> {
             AtomicOp::MaxS if !ty.is_signed() => AtomicOp::MaxU,
             op => op,
         };
-        let action = MemoryAction::Atomic(op);
         let registers = if ty == Type::U64 { 2 } else { 1 };
-        let (mut access, data, first) = match family {
-            AtomicFamily::Shared => {
-                let index = Some(self.scalar(0)?);
-                let offset = self.attrs.offset;
-                let address = Address::Linear { base: None, index, index2: None, scale: 1, offset };
-                (self.access(action, AddressSpace::Shared, address, ty), 1, 0)
-            }
-            AtomicFamily::Global => {
-                let base = Some(Slice { count: 2, ..self.whole(0)? });
-                let offset = self.attrs.offset;
-                let address = Address::Linear { base, index: None, index2: None, scale: 1, offset };
-                (self.access(action, AddressSpace::Global, address, ty), 1, 0)
-            }
-            AtomicFamily::Resource => {
-                let layout = ResourceLayout { address: 1, immediate: None, bytes: None, data: None };
-                (self.resource_atomic(action, &layout, ty)?, 2, registers)
-            }
-            AtomicFamily::OldResource => {
-                let layout = ResourceLayout { address: 2, immediate: None, bytes: Some(3), data: None };
-                (self.resource_atomic(action, &layout, ty)?, 1, 0)
-            }
+        let (data, first) = match self.slot(Role::Tied)? {
+            Some(tied) => (Some(tied), registers),
+            None => (self.slot(Role::Operand)?, 0),
         };
-        let data = self.require(data)?;
+        access.action = MemoryAction::Atomic(op);
+        access.ty = ty;
         access.components = 1;
-        access.data = Some(Slice::new(data, first, registers));
+        access.data = data.map(|data| Slice::new(data, first, registers));
         if op == AtomicOp::Cmpxchg {
-            access.compare = Some(Slice::new(data, first + registers, registers));
+            access.compare = data.map(|data| Slice::new(data, first + registers, registers));
         }
-        Ok(access)
-    }
-
-    fn resource_atomic(
-        &self,
-        action: MemoryAction,
-        layout: &ResourceLayout,
-        ty: Type,
-    ) -> Result<MemoryAccess, UnknownAttribute> {
-        let space = self.space()?;
-        let mut address = self.resource_address(space, layout, ty)?;
-        if let Address::Linear { scale, .. } = &mut address {
-            *scale = ssbo_offset_unit(ty.bits());
-        }
-        let bytes = self.byte_offset(layout)?;
-        Ok(MemoryAccess { binding: Some(self.binding(0)?), bytes, ..self.access(action, space, address, ty) })
+        Ok(())
     }
 }

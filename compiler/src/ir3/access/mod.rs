@@ -1,8 +1,8 @@
 //! The operands of memory and texture instructions: typed views, and the constructors that are their inverse.
 //!
-//! The machine's operand order differs between generations and opcodes. Only this module defines it: selection builds
-//! such instructions with its constructors, and interpreter, symbolic engine and validator read them through
-//! [`Access::of`]. A view names operands by [`Slice`]s of the instruction's sources, so it holds for SSA values and for
+//! The machine's operand order differs between generations and opcodes; it is the [`Form`](super::opcode::Form) of an
+//! opcode. Passes build such instructions with these constructors, which take operands by role, and interpreter,
+//! symbolic engine and validator read them through [`Access::of`]. A view names operands by [`Slice`]s of the instruction's sources, so it holds for SSA values and for
 //! physical registers alike. A group of sources counts as one vector ([`InstrData::component_source`]).
 //!
 //! Where Mesa's text omits an attribute and the operands do not determine it, the view is refused with
@@ -23,6 +23,7 @@ mod texture;
 
 pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, linear_address, ssbo_offset_unit};
 pub use request::{PrintedShape, Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
+pub(crate) use texture::coordinates;
 pub use texture::{Prefetch, TextureAccess};
 
 use super::{InstrData, Opcode, Src, SrcOperand};

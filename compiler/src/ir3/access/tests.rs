@@ -2,7 +2,10 @@
 
 use super::build::{self, AtomicOperand, Handle, Location, MemoryElements, TextureHandle, TextureOperands};
 use super::*;
-use crate::ir3::{AddressSpace, Attrs, Dst, InstrFlags, Opcode, PhysReg, Place, RegClass, Type, WriteMask};
+use crate::ir3::opcode::Role;
+use crate::ir3::{
+    AddressSpace, Attrs, Dst, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, RegClass, Type, WriteMask,
+};
 
 fn vector(register: u16, components: u32) -> Src {
     Src::reg(Place::Reg(PhysReg::new(register, 0)), RegClass::FULL, WriteMask::first(components))
@@ -38,6 +41,13 @@ fn bound(index: u32) -> Option<Binding> {
     Some(Binding { set: Some(Number::Fixed(3)), index: Number::Fixed(index) })
 }
 
+/// A global access with an index.
+fn indexed(opcode: Opcode, base: Src, unit: u8, elements: MemoryElements, data: &[(Role, Src)]) -> InstrData {
+    let operands: Vec<_> =
+        [(Role::Base, base), (Role::Index, vector(1, 1))].into_iter().chain(data.iter().copied()).collect();
+    build::memory(opcode, MemoryAttrs { index_unit: Some(unit), ..elements.into() }, &operands)
+}
+
 fn linear(src: usize, scale: u8, offset: i32) -> Address {
     Address::Linear { base: None, index: Some(Slice::scalar(src, 0)), index2: None, scale, offset }
 }
@@ -64,12 +74,12 @@ fn loads() {
         dimensions: 0,
     };
     let element = Location::Element(vector(0, 1), 5);
-    assert_eq!(memory(&with_dst(build::ldib(BUFFER, element, two), 2)), expected);
+    assert_eq!(memory(&with_dst(build::resource(Opcode::Ldib, BUFFER, element, two, &[]), 2)), expected);
     let handle = TextureHandle::Fixed { set: Some(3), texture: 7, sampler: 0 };
     let isam = build::isam_ssbo(handle, vector(0, 1), true, 5, Type::U16);
     assert_eq!(memory(&with_dst(isam, 2)), MemoryAccess { address: linear(0, 2, 5), ..expected.clone() });
     let element = Location::Element(vector(0, 1), 0);
-    let old = with_dst(build::old_load(Opcode::Ldgb, BUFFER, vector(1, 2), element, two), 2);
+    let old = with_dst(build::resource(Opcode::Ldgb, BUFFER, element, two, &[(Role::Bytes, vector(1, 2))]), 2);
     let bytes = Some(Slice::new(1, 0, 2));
     assert_eq!(memory(&old), MemoryAccess { address: linear(2, 2, 0), bytes, ..expected.clone() });
     let ldc = with_dst(build::ldc(BUFFER, vector(0, 1), 1, two), 2);
@@ -83,21 +93,31 @@ fn loads() {
     let base = Some(Slice::new(0, 0, 2));
     let address = Address::Linear { base, index: None, index2: None, scale: 1, offset: -4 };
     let global = MemoryAccess { space: AddressSpace::Global, binding: None, address, ..expected };
-    assert_eq!(memory(&with_dst(build::ldg(vector(0, 2), -4, two), 2)), global);
+    assert_eq!(
+        memory(&with_dst(
+            build::memory(
+                Opcode::Ldg,
+                two,
+                &[(Role::Base, vector(0, 2)), (Role::Offset, Src::immediate(-4i32 as u32, false))]
+            ),
+            2
+        )),
+        global
+    );
     // The offset is in units of the index, but in words together with a shift.
     for (unit, shift, offset, bytes) in [(1, 0, 16, 16), (2, 0, 3, 6), (4, 0, 3, 12), (4, 1, 3, 12), (2, 2, 3, 12)] {
-        let mut indexed = with_dst(build::ldg_indexed(vector(0, 2), vector(1, 1), unit, two), 2);
-        indexed.srcs[2] = Src::immediate(shift, false);
-        indexed.srcs[3] = Src::immediate(offset, false);
+        let mut load = with_dst(indexed(Opcode::LdgA, vector(0, 2), unit, two, &[]), 2);
+        load.srcs[2] = Src::immediate(shift, false);
+        load.srcs[3] = Src::immediate(offset, false);
         let index = Some(Slice::scalar(1, 0));
         let address = Address::Linear { base, index, index2: None, scale: unit << shift, offset: bytes };
-        assert_eq!(memory(&indexed), MemoryAccess { address, ..global.clone() });
+        assert_eq!(memory(&load), MemoryAccess { address, ..global.clone() });
     }
     // Both words of an address may be constants.
     let constant = Src::constant(17, false);
-    let indexed = with_dst(build::ldg_indexed(constant, vector(1, 1), 1, two), 2);
+    let load = with_dst(indexed(Opcode::LdgA, constant, 1, two, &[]), 2);
     let address = Address::Linear { base, index: Some(Slice::scalar(1, 0)), index2: None, scale: 1, offset: 0 };
-    assert_eq!(memory(&indexed), MemoryAccess { address, ..global });
+    assert_eq!(memory(&load), MemoryAccess { address, ..global });
 }
 
 #[test]
@@ -127,27 +147,38 @@ fn copies_to_the_constant_file() {
 fn stores() {
     let three = MemoryElements { ty: Type::U32, components: 3 };
     let element = Location::Element(vector(0, 1), 6);
-    let store = memory(&build::stib(BUFFER, element, vector(2, 3), three));
+    let store = memory(&build::resource(Opcode::Stib, BUFFER, element, three, &[(Role::Data, vector(2, 3))]));
     assert_eq!(store.action, MemoryAction::Store);
     assert_eq!((store.components, store.data), (3, Some(Slice::new(3, 0, 3))));
     assert_eq!((store.address, store.binding), (linear(1, 4, 6), bound(7)));
     let element = Location::Element(vector(0, 1), 0);
-    let store = memory(&build::old_store(Opcode::Stgb, BUFFER, vector(1, 2), element, vector(2, 3), three));
+    let store = memory(&build::resource(
+        Opcode::Stgb,
+        BUFFER,
+        element,
+        three,
+        &[(Role::Bytes, vector(1, 2)), (Role::Data, vector(2, 3))],
+    ));
     assert_eq!((store.data, store.address), (Some(Slice::new(1, 0, 3)), linear(2, 4, 0)));
     let store = memory(&build::local_store(AddressSpace::Shared, vector(0, 1), 12, vector(2, 3), three));
     assert_eq!((store.data, store.address), (Some(Slice::new(1, 0, 3)), linear(0, 1, 12)));
     let base = Some(Slice::new(0, 0, 2));
-    let store = memory(&build::stg(vector(0, 2), 8, vector(2, 3), three));
+    let store = memory(&build::memory(
+        Opcode::Stg,
+        three,
+        &[(Role::Base, vector(0, 2)), (Role::Offset, Src::immediate(8, false)), (Role::Data, vector(2, 3))],
+    ));
     assert_eq!(store.data, Some(Slice::new(2, 0, 3)));
     assert_eq!(store.address, Address::Linear { base, index: None, index2: None, scale: 1, offset: 8 });
-    let store = memory(&build::stg_indexed(vector(0, 2), vector(1, 1), 4, vector(2, 3), three));
+    let store = memory(&indexed(Opcode::StgA, vector(0, 2), 4, three, &[(Role::Data, vector(2, 3))]));
     let index = Some(Slice::scalar(1, 0));
     assert_eq!(store.data, Some(Slice::new(4, 0, 3)));
     assert_eq!(store.address, Address::Linear { base, index, index2: None, scale: 4, offset: 0 });
-    let store = memory(&build::stc(None, 9, vector(2, 3), 3));
+    let stc = [(Role::Offset, Src::immediate(9, false)), (Role::Data, vector(2, 3)), (Role::Address1, a1())];
+    let store = memory(&build::memory(Opcode::Stc, three, &stc[..2]));
     let address = Address::Linear { base: None, index: None, index2: None, scale: 4, offset: 9 };
     assert_eq!((store.space, store.address, store.data), (AddressSpace::Const, address, Some(Slice::new(1, 0, 3))));
-    let store = memory(&build::stc(Some(a1()), 9, vector(2, 3), 3));
+    let store = memory(&build::memory(Opcode::Stc, three, &stc));
     assert_eq!(store.address, linear(2, 4, 9));
 }
 
@@ -155,13 +186,19 @@ fn stores() {
 fn images() {
     let four = MemoryElements { ty: Type::F32, components: 4 };
     let at = Location::Texel(vector(0, 2), 2);
-    let load = memory(&with_dst(build::ldib(BUFFER, at, four), 4));
+    let load = memory(&with_dst(build::resource(Opcode::Ldib, BUFFER, at, four, &[]), 4));
     assert_eq!((load.space, load.address, load.ty), (AddressSpace::Image, texel(1, &[0, 1]), Type::F32));
-    let load = memory(&with_dst(build::old_load(Opcode::Ldib, BUFFER, vector(1, 2), at, four), 4));
+    let load = memory(&with_dst(build::resource(Opcode::Ldib, BUFFER, at, four, &[(Role::Bytes, vector(1, 2))]), 4));
     assert_eq!((load.space, load.address), (AddressSpace::Image, texel(2, &[0, 1])));
-    let store = memory(&build::stib(BUFFER, at, vector(2, 4), four));
+    let store = memory(&build::resource(Opcode::Stib, BUFFER, at, four, &[(Role::Data, vector(2, 4))]));
     assert_eq!((store.address, store.data), (texel(1, &[0, 1]), Some(Slice::new(3, 0, 4))));
-    let store = memory(&build::old_store(Opcode::Stib, BUFFER, vector(1, 2), at, vector(2, 4), four));
+    let store = memory(&build::resource(
+        Opcode::Stib,
+        BUFFER,
+        at,
+        four,
+        &[(Role::Bytes, vector(1, 2)), (Role::Data, vector(2, 4))],
+    ));
     assert_eq!((store.address, store.data), (texel(2, &[0, 1]), Some(Slice::new(1, 0, 4))));
     // The padding of one dimension is not a coordinate.
     let handle = TextureHandle::Pair { set: Some(1), pair: vector(1, 2), sampler_set: None };
@@ -218,11 +255,17 @@ fn atomics() {
                 let order = build::atomic_data_order(family, &value, compare, zero);
                 let operand = AtomicOperand { op, data: vector(2, order.len() as u32), wide };
                 let at = Location::Element(vector(0, 1), 0);
+                let (opcode, data) = (family.opcode(op), (Role::Operand, operand.data));
+                let resource = |operands: &[_]| build::resource(opcode, BUFFER, at, operand.elements(), operands);
                 let instr = match family {
-                    AtomicFamily::Shared => build::atomic_shared(vector(0, 1), &operand),
-                    AtomicFamily::Global => build::atomic_global(vector(0, 2), &operand),
-                    AtomicFamily::Resource => build::atomic_resource(BUFFER, at, &operand),
-                    AtomicFamily::OldResource => build::old_atomic(BUFFER, vector(1, 2), at, &operand),
+                    AtomicFamily::Shared => {
+                        build::memory(opcode, operand.elements(), &[(Role::Index, vector(0, 1)), data])
+                    }
+                    AtomicFamily::Global => {
+                        build::memory(opcode, operand.elements(), &[(Role::Base, vector(0, 2)), data])
+                    }
+                    AtomicFamily::Resource => resource(&[(Role::Tied, operand.data)]),
+                    AtomicFamily::OldResource => resource(&[data, (Role::Bytes, vector(1, 2))]),
                 };
                 assert!(instr.opcode.name().starts_with("atomic."), "{:?}", instr.opcode);
                 let access = memory(&with_dst(instr, words.into()));
@@ -369,7 +412,10 @@ fn texture_queries_and_prefetch() {
 #[test]
 fn what_a_text_does_not_say_is_unknown() {
     let element = Location::Element(vector(0, 1), 0);
-    let mut instr = with_dst(build::ldib(BUFFER, element, MemoryElements { ty: Type::U32, components: 1 }), 1);
+    let mut instr = with_dst(
+        build::resource(Opcode::Ldib, BUFFER, element, MemoryElements { ty: Type::U32, components: 1 }, &[]),
+        1,
+    );
     if let Attrs::Memory(attrs) = &mut instr.attrs {
         attrs.space = None;
     }

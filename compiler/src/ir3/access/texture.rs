@@ -1,7 +1,7 @@
 //! Texture instructions.
 //!
-//! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset
-//! and level, `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
+//! Sources: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset and level,
+//! `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
 //! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq` and `samgpN`, from component 4 on), the
 //! sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
 //!
@@ -10,6 +10,7 @@
 //! texture's up to a6xx (there is no `t#`), the sampler's from a7xx on (there is no `s#`); its low three bits are the
 //! sampler's set.
 
+use super::super::opcode::{Coordinates, Role};
 use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
 use super::{
     Address, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot, TextureKind, UnknownAttribute,
@@ -75,6 +76,29 @@ impl TextureAccess {
     }
 }
 
+fn dimensions(instr: &InstrData) -> usize {
+    2 + usize::from(instr.flags.contains(InstrFlags::DIM_3D))
+}
+
+/// The components of the coordinates of a texture request by their slots; `None` is one without a meaning.
+pub(crate) fn coordinates(instr: &InstrData) -> SmallVec<[Option<Slot>; 12]> {
+    let has = |flag| instr.flags.contains(flag);
+    let dims = dimensions(instr);
+    let mut slots: SmallVec<[Option<Slot>; 12]> = Slot::COORDS[..dims].iter().copied().map(Some).collect();
+    slots.extend(has(InstrFlags::SHADOW).then_some(Some(Slot::Comparator)));
+    slots.extend(has(InstrFlags::ARRAY).then_some(Some(if dims == 2 { Slot::Z } else { Slot::Layer })));
+    slots.extend(has(InstrFlags::PROJ).then_some(Some(Slot::Projector)));
+    match instr.form().coordinates {
+        Coordinates::Gradients | Coordinates::GradientsInParts => {
+            slots.resize(slots.len().max(4), None);
+            slots.extend(Slot::DDX[..dims].iter().chain(&Slot::DDY[..dims]).copied().map(Some));
+        }
+        Coordinates::Sample => slots.push(Some(Slot::Sample)),
+        _ => {}
+    }
+    slots
+}
+
 /// The kind of request of an opcode.
 const fn kind(opcode: Opcode) -> Option<TextureKind> {
     Some(match opcode {
@@ -111,8 +135,7 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     };
     let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
     let (binding, _) = reader.bindings()?;
-    let first = reader.first_operand();
-    let coords = reader.source(first)?;
+    let coords = reader.source(Role::Coordinates)?;
     let count = width(&instr.srcs[coords]);
     // The unit reads as many as the flags say. The coordinate that pads one dimension to two is not one of the image or buffer.
     let read = if vector {
@@ -128,7 +151,7 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     let address = if space == AddressSpace::Image {
         Address::Texel((0..count).map(|i| Slice::scalar(coords, i)).filter(|&slice| Some(slice) != padding).collect())
     } else {
-        let immediate = if vector { Number::of(instr, reader.scalar(first + 1)?) } else { Number::Fixed(0) };
+        let immediate = if vector { Number::of(instr, reader.scalar(Role::Offset)?) } else { Number::Fixed(0) };
         let offset = if let Number::Fixed(offset) = immediate { offset as i32 } else { 0 };
         let index = Some(Slice::scalar(coords, 0));
         Address::Linear { base: None, index, index2: immediate.source(), scale: ty.bits() / 8, offset }
@@ -180,17 +203,13 @@ impl<'a> TextureDecoder<'a> {
         }
     }
 
-    fn source(&self, index: usize) -> Result<usize, UnknownAttribute> {
-        if index < self.instr.srcs.len() { Ok(index) } else { Err(self.unknown("one of its sources")) }
+    fn source(&self, role: Role) -> Result<usize, UnknownAttribute> {
+        let index = self.instr.position(role).filter(|&index| index < self.instr.srcs.len());
+        index.ok_or_else(|| self.unknown("one of its sources"))
     }
 
-    fn scalar(&self, index: usize) -> Result<Slice, UnknownAttribute> {
-        Ok(Slice::scalar(self.source(index)?, 0))
-    }
-
-    /// The first source after the pair of indices.
-    fn first_operand(&self) -> usize {
-        usize::from(self.flag(InstrFlags::S2EN))
+    fn scalar(&self, role: Role) -> Result<Slice, UnknownAttribute> {
+        Ok(Slice::scalar(self.source(role)?, 0))
     }
 
     /// A field of `a1.x`.
@@ -225,7 +244,7 @@ impl<'a> TextureDecoder<'a> {
 
     /// One of the pair of indices; a vector that is one immediate for both does not occur.
     fn pair(&self, component: usize) -> Result<Number, UnknownAttribute> {
-        let index = self.source(0)?;
+        let index = self.source(Role::Pair)?;
         if width(&self.instr.srcs[index]) < 2 {
             return Err(self.unknown("its pair of indices"));
         }
@@ -233,55 +252,39 @@ impl<'a> TextureDecoder<'a> {
     }
 
     fn operands(&self, access: &mut TextureAccess) -> Result<(), UnknownAttribute> {
-        let first = self.first_operand();
         match access.kind {
             TextureKind::BufferSize | TextureKind::Info => return Ok(()),
             TextureKind::SamplePosition => {
-                access.operands.push((Slot::Sample, self.scalar(first)?));
+                access.operands.push((Slot::Sample, self.scalar(Role::Coordinates)?));
                 return Ok(());
             }
             TextureKind::Size => {
-                access.operands.push((Slot::Lod, self.scalar(first)?));
+                access.operands.push((Slot::Lod, self.scalar(Role::Coordinates)?));
                 return Ok(());
             }
             _ => {}
         }
-        let dims = if self.flag(InstrFlags::DIM_3D) { 3 } else { 2 };
-        let mut source = Operands { access, reader: self, source: self.source(first)?, next: 0 };
-        source.take(&Slot::COORDS[..dims])?;
-        if source.access.kind == TextureKind::LodQuery {
-            // The level does not depend on other operands.
+        let mut slots = coordinates(self.instr);
+        let is_query = access.kind == TextureKind::LodQuery;
+        if is_query {
+            // The level depends on no other operands.
+            slots.truncate(dimensions(self.instr));
+        }
+        let mut source = Operands { access, reader: self, source: self.source(Role::Coordinates)?, next: 0 };
+        source.take(slots)?;
+        if is_query {
             return Ok(());
         }
-        if self.flag(InstrFlags::SHADOW) {
-            source.take(&[Slot::Comparator])?;
-        }
-        if self.flag(InstrFlags::ARRAY) {
-            source.take(&[if dims == 2 { Slot::Z } else { Slot::Layer }])?;
-        }
-        if self.flag(InstrFlags::PROJ) {
-            source.take(&[Slot::Projector])?;
-        }
-        match source.access.kind {
-            TextureKind::SampleGrad => {
-                source.next = source.next.max(4);
-                source.take(&Slot::DDX[..dims])?;
-                source.take(&Slot::DDY[..dims])?;
-            }
-            TextureKind::FetchMs => source.take(&[Slot::Sample])?,
-            _ => {}
-        }
-        // `isam` fetches from level 0.
-        let level = matches!(source.access.kind, TextureKind::SampleBias | TextureKind::SampleLod | TextureKind::Fetch)
-            && self.instr.opcode != Opcode::Isam;
+        let level = self.instr.form().has(Role::Level);
         if level || self.flag(InstrFlags::OFFSET) {
-            source = Operands { source: self.source(first + 1)?, next: 0, ..source };
+            source =
+                Operands { source: self.source(if level { Role::Level } else { Role::Offset })?, next: 0, ..source };
             if self.flag(InstrFlags::OFFSET) {
                 let count = width(&self.instr.srcs[source.source]) - usize::from(level);
-                source.take(&Slot::OFFSET[..count.min(3)])?;
+                source.take(Slot::OFFSET[..count.min(3)].iter().copied().map(Some))?;
             }
             if level {
-                source.take(&[Slot::Lod])?;
+                source.take([Some(Slot::Lod)])?;
             }
         }
         Ok(())
@@ -297,12 +300,14 @@ struct Operands<'a, 'b> {
 }
 
 impl Operands<'_, '_> {
-    fn take(&mut self, slots: &[Slot]) -> Result<(), UnknownAttribute> {
-        for &slot in slots {
-            if self.next >= width(&self.reader.instr.srcs[self.source]) {
-                return Err(self.reader.unknown("one of its operands' components"));
+    fn take(&mut self, slots: impl IntoIterator<Item = Option<Slot>>) -> Result<(), UnknownAttribute> {
+        for slot in slots {
+            if let Some(slot) = slot {
+                if self.next >= width(&self.reader.instr.srcs[self.source]) {
+                    return Err(self.reader.unknown("one of its operands' components"));
+                }
+                self.access.operands.push((slot, Slice::scalar(self.source, self.next)));
             }
-            self.access.operands.push((slot, Slice::scalar(self.source, self.next)));
             self.next += 1;
         }
         Ok(())

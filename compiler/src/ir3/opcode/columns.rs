@@ -1,5 +1,6 @@
 //! The columns of the table of opcodes: what a row says.
 
+use super::Form;
 use bitflags::bitflags;
 
 /// The family of an instruction: its encoding, mostly.
@@ -66,8 +67,12 @@ pub enum Latency {
 pub enum Effect {
     /// Nothing: its results depend on its operands, and on what nobody changes while the program runs.
     None,
-    /// Ends a block: control flow goes to a successor, or the program ends.
-    Terminator,
+    /// Ends a block and the program.
+    End,
+    /// Ends a block: all lanes go to the only successor.
+    Jump,
+    /// Ends a block: a lane goes to one of two successors, or is inactive in one.
+    Branch,
     /// Other control flow, and what only takes time.
     Control,
     /// Some lanes become inactive, or helper lanes.
@@ -229,6 +234,14 @@ bitflags! {
         const PREFETCHED = 1 << 26;
         /// The sign bit of what it chooses, sources 0 and 2, can be inverted, as of floats.
         const NEG_CHOICES = 1 << 27;
+        /// Reads the values of the other lanes of a quad.
+        const QUAD = 1 << 28;
+        /// `(sat)` cannot clamp the result, though it can that of most operations of two and three sources.
+        const UNCLAMPED = 1 << 29;
+        /// Computes each bit of the result from the same bit of its sources: newer GPUs can write a predicate.
+        const LOGIC = 1 << 30;
+        /// The result has the bits of a source, also those of a NaN, though the operation is one of floats.
+        const COPIES_BITS = 1 << 31;
     }
 }
 
@@ -259,4 +272,6 @@ pub struct OpcodeInfo {
     pub immediate_slots: u8,
     /// Its boolean properties.
     pub traits: Traits,
+    /// The roles of its sources.
+    pub form: &'static Form,
 }

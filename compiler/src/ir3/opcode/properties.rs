@@ -13,9 +13,29 @@ impl Opcode {
         self.has(Traits::OUTPUTS)
     }
 
-    /// Returns true if it ends a block: a branch or `end`.
+    /// Returns true if it ends a block: a branch, a jump or `end`.
     pub const fn is_terminator(self) -> bool {
-        matches!(self.info().effect, Effect::Terminator)
+        matches!(self.info().effect, Effect::End | Effect::Jump | Effect::Branch)
+    }
+
+    /// Returns true if it ends the program.
+    pub const fn ends_program(self) -> bool {
+        matches!(self.info().effect, Effect::End)
+    }
+
+    /// Returns true if control goes to one of two places, of which it names one.
+    pub const fn is_branch(self) -> bool {
+        matches!(self.info().effect, Effect::Branch) && !self.is_predication()
+    }
+
+    /// Returns true if it is a branch that all lanes take, or none.
+    pub const fn is_uniform_branch(self) -> bool {
+        self.is_branch() && matches!(self.info().lanes, Lanes::Uniform)
+    }
+
+    /// Returns true if lanes may go on with the instruction after it.
+    pub const fn falls_through(self) -> bool {
+        !matches!(self.info().effect, Effect::End | Effect::Jump)
     }
 
     /// The branch that is taken where this one is not, if its predicates are inverted, too: De Morgan. `None` for what
@@ -48,7 +68,7 @@ impl Opcode {
     }
 
     /// The name without the operation of an atomic: `atomic.b` for all of them that access memory in the same way.
-    pub fn form(self) -> &'static str {
+    pub fn family(self) -> &'static str {
         let name = self.name();
         name.rsplit_once('.').filter(|_| self.is_atomic()).map_or(name, |(form, _)| form)
     }
@@ -173,6 +193,26 @@ impl Opcode {
         self.has(Traits::ACTIVE)
     }
 
+    /// Returns true if it reads the values of the other lanes of a quad.
+    pub const fn reads_quad(self) -> bool {
+        self.has(Traits::QUAD)
+    }
+
+    /// Returns true if it is a bitwise operation, whose result may be a predicate on newer GPUs.
+    pub const fn is_logic(self) -> bool {
+        self.has(Traits::LOGIC)
+    }
+
+    /// Returns true if it copies bits, also those of a NaN.
+    pub const fn copies_bits(self) -> bool {
+        self.has(Traits::COPIES_BITS)
+    }
+
+    /// Returns true if it can have `(sat)`.
+    pub const fn takes_sat(self) -> bool {
+        matches!(self.category(), Category::Alu2 | Category::Alu3) && !self.has(Traits::UNCLAMPED)
+    }
+
     /// Returns true if it reads a varying: the memory of varyings is there until `(ei)`.
     pub const fn reads_varying(self) -> bool {
         matches!(self, Self::BaryF | Self::FlatB | Self::Ldlv)
@@ -225,6 +265,8 @@ impl Opcode {
 
     /// Returns true if nothing may move over it, whatever it is.
     pub const fn is_scheduling_fence(self) -> bool {
-        matches!(self.info().effect, Effect::Terminator | Effect::Control | Effect::Machine) || self.has(Traits::PLACED)
+        self.is_terminator()
+            || matches!(self.info().effect, Effect::Control | Effect::Machine)
+            || self.has(Traits::PLACED)
     }
 }

@@ -1,6 +1,6 @@
 //! The rows. An opcode is one row; its columns are, in order: mnemonic, category, number of destinations, range of source
 //! counts, numeric kind, latency class, effect, lanes, sources, immediates (with the slots that take them, where not all
-//! do), traits. [`OpcodeInfo`] says what each means.
+//! do), traits, and the form, of an opcode whose sources have roles. [`OpcodeInfo`] says what each means.
 
 use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
 use crate::words;
@@ -10,31 +10,31 @@ opcodes! {
     /// Does nothing for an issue slot.
     Nop = "nop", Flow, 0, 0..=0, None, Alu, Control, Divergent, General, No, [REPEATS];
     /// Branch on a predicate.
-    Br = "br", Flow, 0, 1..=1, None, Flow, Terminator, Own, General, No, [PREDICATES UNCOUNTED];
+    Br = "br", Flow, 0, 1..=1, None, Flow, Branch, Own, General, No, [PREDICATES UNCOUNTED];
     /// Branch if both predicates hold.
-    Braa = "braa", Flow, 0, 2..=2, None, Flow, Terminator, Own, General, No, [PREDICATES UNCOUNTED];
+    Braa = "braa", Flow, 0, 2..=2, None, Flow, Branch, Own, General, No, [PREDICATES UNCOUNTED];
     /// Branch if one of two predicates holds.
-    Brao = "brao", Flow, 0, 2..=2, None, Flow, Terminator, Own, General, No, [PREDICATES UNCOUNTED];
+    Brao = "brao", Flow, 0, 2..=2, None, Flow, Branch, Own, General, No, [PREDICATES UNCOUNTED];
     /// Branch on an indexed convergence condition.
-    Brac = "brac", Flow, 0, 0..=0, None, Flow, Terminator, Divergent, General, No, [];
+    Brac = "brac", Flow, 0, 0..=0, None, Flow, Branch, Divergent, General, No, [];
     /// Branch on the address register.
-    Brax = "brax", Flow, 0, 0..=0, None, Flow, Terminator, Divergent, General, No, [];
+    Brax = "brax", Flow, 0, 0..=0, None, Flow, Branch, Divergent, General, No, [];
     /// Branch if the predicate holds in any active lane.
-    Bany = "bany", Flow, 0, 1..=1, None, Flow, Terminator, Uniform, General, No, [PREDICATES];
+    Bany = "bany", Flow, 0, 1..=1, None, Flow, Branch, Uniform, General, No, [PREDICATES];
     /// Branch if the predicate holds in all active lanes.
-    Ball = "ball", Flow, 0, 1..=1, None, Flow, Terminator, Uniform, General, No, [PREDICATES];
+    Ball = "ball", Flow, 0, 1..=1, None, Flow, Branch, Uniform, General, No, [PREDICATES];
     /// One active lane branches.
-    Getone = "getone", Flow, 0, 0..=0, None, Flow, Terminator, Divergent, General, No, [ELECTS];
+    Getone = "getone", Flow, 0, 0..=0, None, Flow, Branch, Divergent, General, No, [ELECTS];
     /// The last active lane branches.
-    Getlast = "getlast", Flow, 0, 0..=0, None, Flow, Terminator, Divergent, General, No, [ELECTS];
+    Getlast = "getlast", Flow, 0, 0..=0, None, Flow, Branch, Divergent, General, No, [ELECTS];
     /// Start of the preamble: branches where it need not run.
-    Shps = "shps", Flow, 0, 0..=0, None, Flow, Terminator, Uniform, General, No, [];
+    Shps = "shps", Flow, 0, 0..=0, None, Flow, Branch, Uniform, General, No, [];
     /// Unconditional jump.
-    Jump = "jump", Flow, 0, 0..=0, None, Flow, Terminator, Uniform, General, No, [UNCOUNTED];
+    Jump = "jump", Flow, 0, 0..=0, None, Flow, Jump, Uniform, General, No, [UNCOUNTED];
     /// Lanes where the predicate fails sleep until `predf` or `prede`.
-    Predt = "predt", Flow, 0, 1..=1, None, Flow, Terminator, Divergent, General, No, [PREDICATES PREDICATION];
+    Predt = "predt", Flow, 0, 1..=1, None, Flow, Branch, Divergent, General, No, [PREDICATES PREDICATION];
     /// Lanes where the predicate holds sleep until `predt` or `prede`.
-    Predf = "predf", Flow, 0, 1..=1, None, Flow, Terminator, Divergent, General, No, [PREDICATES PREDICATION];
+    Predf = "predf", Flow, 0, 1..=1, None, Flow, Branch, Divergent, General, No, [PREDICATES PREDICATION];
     /// End of predication.
     Prede = "prede", Flow, 0, 0..=0, None, Flow, Control, Divergent, General, No, [];
     /// End of the preamble.
@@ -44,15 +44,15 @@ opcodes! {
     /// Lanes whose predicate holds turn into helper lanes.
     Demote = "demote", Flow, 0, 1..=1, None, Flow, EndsLanes, Divergent, General, No, [PREDICATES UNPREDICATED];
     /// End of the program; its sources are the outputs.
-    End = "end", Flow, 0, 0..=255, None, Flow, Terminator, Divergent, General, No, [OUTPUTS];
+    End = "end", Flow, 0, 0..=255, None, Flow, End, Divergent, General, No, [OUTPUTS];
     /// End of a geometry-pipeline stage that is followed by another.
-    Chmask = "chmask", Flow, 0, 0..=255, None, Flow, Terminator, Divergent, General, No, [OUTPUTS];
+    Chmask = "chmask", Flow, 0, 0..=255, None, Flow, End, Divergent, General, No, [OUTPUTS];
     /// Goes on in the next shader of a chain.
     Chsh = "chsh", Flow, 0, 0..=0, None, Flow, Control, Divergent, General, No, [];
     /// Calls a subroutine.
     Call = "call", Flow, 0, 0..=0, None, Flow, Control, Divergent, General, No, [UNPREDICATED];
     /// Returns from a subroutine.
-    Ret = "ret", Flow, 0, 0..=0, None, Flow, Terminator, Divergent, General, No, [UNPREDICATED];
+    Ret = "ret", Flow, 0, 0..=0, None, Flow, End, Divergent, General, No, [UNPREDICATED];
     /// Emits a vertex.
     Emit = "emit", Flow, 0, 0..=0, None, Flow, Control, Divergent, General, No, [];
     /// Ends a primitive.
@@ -117,7 +117,7 @@ opcodes! {
     /// Comparison, 0 or 1 or a predicate.
     CmpsF = "cmps.f", Alu2, 1, 2..=3, Float, Alu, None, Own, Cat2, FloatTable, [COMMUTES COMPARES GIVES_BOOL NEG ABS SCALAR REPEATS];
     AbsnegF = "absneg.f", Alu2, 1, 1..=2, Float, Alu, None, Own, Cat2, FloatTable, [SATURATES NEG ABS SCALAR REPEATS];
-    CmpvF = "cmpv.f", Alu2, 1, 2..=3, Float, Alu, None, Own, Cat2, FloatTable, [COMPARES NEG ABS SCALAR REPEATS];
+    CmpvF = "cmpv.f", Alu2, 1, 2..=3, Float, Alu, None, Own, Cat2, FloatTable, [COMPARES NEG ABS SCALAR REPEATS COPIES_BITS];
     FloorF = "floor.f", Alu2, 1, 1..=2, Float, Alu, None, Own, Cat2, FloatTable, [SATURATES NEG ABS SCALAR REPEATS];
     CeilF = "ceil.f", Alu2, 1, 1..=2, Float, Alu, None, Own, Cat2, FloatTable, [SATURATES NEG ABS SCALAR REPEATS];
     RndneF = "rndne.f", Alu2, 1, 1..=2, Float, Alu, None, Own, Cat2, FloatTable, [SATURATES NEG ABS SCALAR REPEATS];
@@ -134,10 +134,10 @@ opcodes! {
     MaxU = "max.u", Alu2, 1, 2..=3, Int, Alu, None, Own, Cat2, Bits10, [COMMUTES SCALAR REPEATS];
     MaxS = "max.s", Alu2, 1, 2..=3, Int, Alu, None, Own, Cat2, Bits10, [COMMUTES SCALAR REPEATS];
     AbsnegS = "absneg.s", Alu2, 1, 1..=2, Int, Alu, None, Own, Cat2, Bits10, [NEG ABS SCALAR REPEATS];
-    AndB = "and.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS];
-    OrB = "or.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS];
-    NotB = "not.b", Alu2, 1, 1..=2, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS];
-    XorB = "xor.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS];
+    AndB = "and.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS LOGIC];
+    OrB = "or.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS LOGIC];
+    NotB = "not.b", Alu2, 1, 1..=2, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS LOGIC];
+    XorB = "xor.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [COMMUTES NOT SCALAR REPEATS LOGIC];
     CmpvU = "cmpv.u", Alu2, 1, 2..=3, Int, Alu, None, Own, Cat2, Bits10, [COMPARES SCALAR REPEATS];
     CmpvS = "cmpv.s", Alu2, 1, 2..=3, Int, Alu, None, Own, Cat2, Bits10, [COMPARES SCALAR REPEATS];
     MulU24 = "mul.u24", Alu2, 1, 2..=3, Int, Alu, None, Own, Cat2, Bits10, [COMMUTES SCALAR REPEATS];
@@ -153,9 +153,9 @@ opcodes! {
     ShrB = "shr.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS];
     AshrB = "ashr.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS];
     /// Interpolates a varying: its number, barycentric i and j.
-    BaryF = "bary.f", Alu2, 1, 2..=3, Float, Alu, None, Divergent, Cat2, Bits10, [NEG ABS REPEATS ACTIVE];
+    BaryF = "bary.f", Alu2, 1, 2..=3, Float, Alu, None, Divergent, Cat2, Bits10, [NEG ABS REPEATS ACTIVE UNCLAMPED COPIES_BITS];
     /// Reads a flat varying.
-    FlatB = "flat.b", Alu2, 1, 2..=3, Bits, Alu, None, Divergent, Flat, Bits10, [REPEATS ACTIVE];
+    FlatB = "flat.b", Alu2, 1, 2..=3, Bits, Alu, None, Divergent, Flat, Bits10, [REPEATS ACTIVE UNCLAMPED];
     MgenB = "mgen.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS];
     GetbitB = "getbit.b", Alu2, 1, 2..=3, Bits, Alu, None, Own, Cat2, Bits10, [NOT SCALAR REPEATS];
     /// Sets the rounding mode.
@@ -182,17 +182,17 @@ opcodes! {
     /// Fused multiply and add.
     MadF32 = "mad.f32", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [COMMUTES SATURATES NEG LATE_THIRD FULL_SRCS SCALAR REPEATS];
     /// The first source if the second is not zero, else the third.
-    SelB16 = "sel.b16", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES HALF_SRCS SCALAR REPEATS];
+    SelB16 = "sel.b16", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES HALF_SRCS SCALAR REPEATS UNCLAMPED];
     /// The first source if the second is not zero, else the third.
-    SelB32 = "sel.b32", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES FULL_SRCS SCALAR REPEATS];
+    SelB32 = "sel.b32", Alu3, 1, 3..=4, Bits, Alu, None, Own, Cat3, No, [NEG_CHOICES FULL_SRCS SCALAR REPEATS UNCLAMPED];
     /// The first source if the second is not negative, else the third.
-    SelS16 = "sel.s16", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [HALF_SRCS SCALAR REPEATS];
+    SelS16 = "sel.s16", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [HALF_SRCS SCALAR REPEATS UNCLAMPED];
     /// The first source if the second is not negative, else the third.
-    SelS32 = "sel.s32", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [FULL_SRCS SCALAR REPEATS];
+    SelS32 = "sel.s32", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [FULL_SRCS SCALAR REPEATS UNCLAMPED];
     /// The first source if the second is not negative, else the third.
-    SelF16 = "sel.f16", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [NEG HALF_SRCS SCALAR REPEATS];
+    SelF16 = "sel.f16", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [NEG HALF_SRCS SCALAR REPEATS UNCLAMPED COPIES_BITS];
     /// The first source if the second is not negative, else the third.
-    SelF32 = "sel.f32", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [NEG FULL_SRCS SCALAR REPEATS];
+    SelF32 = "sel.f32", Alu3, 1, 3..=4, Float, Alu, None, Own, Cat3, No, [NEG FULL_SRCS SCALAR REPEATS UNCLAMPED COPIES_BITS];
     /// |a - b| + c; a + b + c in the form that the back-end emits.
     SadS16 = "sad.s16", Alu3, 1, 3..=4, Int, Alu, None, Own, Cat3, No, [NEG_SECOND HALF_SRCS SCALAR REPEATS];
     /// |a - b| + c; a + b + c in the form that the back-end emits.
@@ -241,138 +241,138 @@ opcodes! {
 
     // cat5: textures, derivatives, quads.
     /// Texel fetch.
-    Isam = "isam", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, Bits10, [ACTIVE];
+    Isam = "isam", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, Bits10, [ACTIVE], SAM;
     /// Texel fetch at a level.
-    Isaml = "isaml", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Isaml = "isaml", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM_LEVEL;
     /// Texel fetch of a sample.
-    Isamm = "isamm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Isamm = "isamm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], ISAMM;
     /// Sample.
-    Sam = "sam", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Sam = "sam", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SAM;
     /// Sample with bias.
-    Samb = "samb", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Samb = "samb", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SAM_LEVEL;
     /// Sample at a level.
-    Saml = "saml", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Saml = "saml", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM_LEVEL;
     /// Sample with explicit derivatives.
-    Samgq = "samgq", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Getlod = "getlod", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Conv = "conv", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Convm = "convm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Samgq = "samgq", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGQ;
+    Getlod = "getlod", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SAM;
+    Conv = "conv", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], CONV;
+    Convm = "convm", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], CONV;
     /// Size of a level.
-    Getsize = "getsize", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Getbuf = "getbuf", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Getpos = "getpos", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Getinfo = "getinfo", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Getsize = "getsize", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETSIZE;
+    Getbuf = "getbuf", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETINFO;
+    Getpos = "getpos", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETSIZE;
+    Getinfo = "getinfo", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETINFO;
     /// Coarse derivative in x.
-    Dsx = "dsx", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Dsx = "dsx", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
     /// Coarse derivative in y.
-    Dsy = "dsy", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Gather4r = "gather4r", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Gather4g = "gather4g", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Gather4b = "gather4b", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Gather4a = "gather4a", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Samgp0 = "samgp0", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Samgp1 = "samgp1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Samgp2 = "samgp2", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Samgp3 = "samgp3", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Dsxpp1 = "dsxpp.1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Dsypp1 = "dsypp.1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Rgetpos = "rgetpos", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    Rgetinfo = "rgetinfo", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    Dsy = "dsy", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
+    Gather4r = "gather4r", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM;
+    Gather4g = "gather4g", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM;
+    Gather4b = "gather4b", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM;
+    Gather4a = "gather4a", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAM;
+    Samgp0 = "samgp0", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGP;
+    Samgp1 = "samgp1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGP;
+    Samgp2 = "samgp2", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGP;
+    Samgp3 = "samgp3", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], SAMGP;
+    Dsxpp1 = "dsxpp.1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
+    Dsypp1 = "dsypp.1", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
+    Rgetpos = "rgetpos", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETSIZE;
+    Rgetinfo = "rgetinfo", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE], GETINFO;
     /// Value of the previous cluster's last active lane; else the tied source.
-    BrcstActive = "brcst.active", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE UNPREDICATED];
-    QuadShuffleBrcst = "quad_shuffle.brcst", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    QuadShuffleHoriz = "quad_shuffle.horiz", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    QuadShuffleVert = "quad_shuffle.vert", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
-    QuadShuffleDiag = "quad_shuffle.diag", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    BrcstActive = "brcst.active", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE UNPREDICATED], BRCST;
+    QuadShuffleBrcst = "quad_shuffle.brcst", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SHUFFLE_LANE;
+    QuadShuffleHoriz = "quad_shuffle.horiz", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SHUFFLE;
+    QuadShuffleVert = "quad_shuffle.vert", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SHUFFLE;
+    QuadShuffleDiag = "quad_shuffle.diag", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], SHUFFLE;
     /// Invalidates the texture cache.
     Tcinv = "tcinv", Texture, 0, 0..=4, Typed, Texture, Machine, Divergent, General, No, [ACTIVE];
     /// Fine derivative in x.
-    DsxppMacro = "dsxpp.macro", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    DsxppMacro = "dsxpp.macro", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
     /// Fine derivative in y.
-    DsyppMacro = "dsypp.macro", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE];
+    DsyppMacro = "dsypp.macro", Texture, 1, 0..=4, Typed, Texture, None, Divergent, General, No, [ACTIVE QUAD], DSX;
 
     // No instructions of the machine.
     /// Texture sample that is issued before the program starts.
-    TexPrefetch = "_meta:tex_prefetch", Meta, 1, 0..=2, Typed, Texture, None, Divergent, OfResult, Any, [PREFETCHED];
+    TexPrefetch = "_meta:tex_prefetch", Meta, 1, 0..=2, Typed, Texture, None, Divergent, OfResult, Any, [PREFETCHED QUAD];
 
     // cat6: memory.
-    Ldg = "ldg", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
-    LdgA = "ldg.a", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [2 3 4 5], [ACTIVE];
-    LdgK = "ldg.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
-    Ldl = "ldl", Memory, 1, 0..=6, Typed, LocalMemory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
-    Ldp = "ldp", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
-    Stg = "stg", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [0 1 3 4 5], [ACTIVE];
-    StgA = "stg.a", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [0 2 3 5], [ACTIVE];
-    Stl = "stl", Memory, 0, 0..=6, Typed, LocalMemory, Store, Divergent, Memory, Any [2], [ACTIVE];
-    Stp = "stp", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [2], [ACTIVE];
-    Ldib = "ldib", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Bits8 [0 2], [ACTIVE];
-    Stib = "stib", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Bits8 [0 2], [ACTIVE];
-    G2l = "g2l", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE];
-    L2g = "l2g", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE];
-    Prefetch = "prefetch", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8, [ACTIVE];
-    Ldlw = "ldlw", Memory, 1, 0..=6, Typed, LocalMemory, LoadAny, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];
-    Stlw = "stlw", Memory, 0, 0..=6, Typed, LocalMemory, StoreAny, Divergent, Memory, Any [2 3 4 5], [ACTIVE];
-    Resfmt = "resfmt", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [];
-    Resinfo = "resinfo", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Bits8 [0], [];
-    Ldgb = "ldgb", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Bits8, [ACTIVE];
-    Stgb = "stgb", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE];
-    Ldc = "ldc", Memory, 1, 0..=6, Typed, Memory, None, Own, Memory, Bits8, [ACTIVE];
-    LdcK = "ldc.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
-    Ldlv = "ldlv", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Any, [ACTIVE];
+    Ldg = "ldg", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE], LDG;
+    LdgA = "ldg.a", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [2 3 4 5], [ACTIVE], LDG_A;
+    LdgK = "ldg.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED], UNKNOWN;
+    Ldl = "ldl", Memory, 1, 0..=6, Typed, LocalMemory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE], LDL;
+    Ldp = "ldp", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE], LDP;
+    Stg = "stg", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [0 1 3 4 5], [ACTIVE], STG;
+    StgA = "stg.a", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [0 2 3 5], [ACTIVE], STG_A;
+    Stl = "stl", Memory, 0, 0..=6, Typed, LocalMemory, Store, Divergent, Memory, Any [2], [ACTIVE], STL;
+    Stp = "stp", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Any [2], [ACTIVE], STP;
+    Ldib = "ldib", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Bits8 [0 2], [ACTIVE], LDIB;
+    Stib = "stib", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Bits8 [0 2], [ACTIVE], STIB;
+    G2l = "g2l", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE], UNKNOWN;
+    L2g = "l2g", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE], UNKNOWN;
+    Prefetch = "prefetch", Memory, 0, 0..=6, Typed, Memory, StoreAny, Divergent, Memory, Bits8, [ACTIVE], UNKNOWN;
+    Ldlw = "ldlw", Memory, 1, 0..=6, Typed, LocalMemory, LoadAny, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE], LDL;
+    Stlw = "stlw", Memory, 0, 0..=6, Typed, LocalMemory, StoreAny, Divergent, Memory, Any [2 3 4 5], [ACTIVE], STL;
+    Resfmt = "resfmt", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [], UNKNOWN;
+    Resinfo = "resinfo", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Bits8 [0], [], RESINFO;
+    Ldgb = "ldgb", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Bits8, [ACTIVE], LDGB;
+    Stgb = "stgb", Memory, 0, 0..=6, Typed, Memory, Store, Divergent, Memory, Bits8 [0 2 3 4 5], [ACTIVE], STGB;
+    Ldc = "ldc", Memory, 1, 0..=6, Typed, Memory, None, Own, Memory, Bits8, [ACTIVE], LDC;
+    LdcK = "ldc.k", Memory, 0, 0..=6, Typed, Memory, LoadConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED], LDC_K;
+    Ldlv = "ldlv", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Any, [ACTIVE], LDLV;
     Getspid = "getspid", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [];
     Getwid = "getwid", Memory, 1, 0..=6, Typed, Memory, None, Divergent, Memory, Bits8, [];
     Getfiberid = "getfiberid", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, Memory, Bits10, [ACTIVE UNPREDICATED];
-    Stc = "stc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, MemorySecondShared, Bits8 [0], [ACTIVE UNPREDICATED];
-    Stsc = "stsc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED];
-    Shfl = "shfl", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, MemorySecondShared, Bits8 [1 2 3 4 5], [ACTIVE];
-    AtomicAdd = "atomic.add", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicSub = "atomic.sub", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicXchg = "atomic.xchg", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicInc = "atomic.inc", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicDec = "atomic.dec", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicCmpxchg = "atomic.cmpxchg", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicMin = "atomic.min", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicMax = "atomic.max", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicAnd = "atomic.and", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicOr = "atomic.or", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicXor = "atomic.xor", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicBAdd = "atomic.b.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBSub = "atomic.b.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBXchg = "atomic.b.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBInc = "atomic.b.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBDec = "atomic.b.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBCmpxchg = "atomic.b.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBMin = "atomic.b.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBMax = "atomic.b.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBAnd = "atomic.b.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBOr = "atomic.b.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicBXor = "atomic.b.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSAdd = "atomic.s.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSSub = "atomic.s.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSXchg = "atomic.s.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSInc = "atomic.s.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSDec = "atomic.s.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSCmpxchg = "atomic.s.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSMin = "atomic.s.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSMax = "atomic.s.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSAnd = "atomic.s.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSOr = "atomic.s.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicSXor = "atomic.s.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE];
-    AtomicGAdd = "atomic.g.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGSub = "atomic.g.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGXchg = "atomic.g.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGInc = "atomic.g.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGDec = "atomic.g.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGCmpxchg = "atomic.g.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGMin = "atomic.g.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGMax = "atomic.g.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGAnd = "atomic.g.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGOr = "atomic.g.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
-    AtomicGXor = "atomic.g.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE];
+    Stc = "stc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, MemorySecondShared, Bits8 [0], [ACTIVE UNPREDICATED], STC;
+    Stsc = "stsc", Memory, 0, 0..=6, Typed, Memory, StoreConsts, Divergent, Memory, Bits8, [ACTIVE UNPREDICATED], STSC;
+    Shfl = "shfl", Memory, 1, 0..=6, Typed, LocalMemory, None, Divergent, MemorySecondShared, Bits8 [1 2 3 4 5], [ACTIVE], SHFL;
+    AtomicAdd = "atomic.add", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicSub = "atomic.sub", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicXchg = "atomic.xchg", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicInc = "atomic.inc", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicDec = "atomic.dec", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicCmpxchg = "atomic.cmpxchg", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicMin = "atomic.min", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicMax = "atomic.max", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicAnd = "atomic.and", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicOr = "atomic.or", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicXor = "atomic.xor", Memory, 1, 2..=5, Typed, LocalMemory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC;
+    AtomicBAdd = "atomic.b.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBSub = "atomic.b.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBXchg = "atomic.b.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBInc = "atomic.b.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBDec = "atomic.b.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBCmpxchg = "atomic.b.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBMin = "atomic.b.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBMax = "atomic.b.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBAnd = "atomic.b.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBOr = "atomic.b.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicBXor = "atomic.b.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_B;
+    AtomicSAdd = "atomic.s.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSSub = "atomic.s.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSXchg = "atomic.s.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSInc = "atomic.s.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSDec = "atomic.s.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSCmpxchg = "atomic.s.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSMin = "atomic.s.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSMax = "atomic.s.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSAnd = "atomic.s.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSOr = "atomic.s.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicSXor = "atomic.s.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, Bits8 [0], [ACTIVE], ATOMIC_S;
+    AtomicGAdd = "atomic.g.add", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGSub = "atomic.g.sub", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGXchg = "atomic.g.xchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGInc = "atomic.g.inc", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGDec = "atomic.g.dec", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGCmpxchg = "atomic.g.cmpxchg", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGMin = "atomic.g.min", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGMax = "atomic.g.max", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGAnd = "atomic.g.and", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGOr = "atomic.g.or", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
+    AtomicGXor = "atomic.g.xor", Memory, 1, 2..=5, Typed, Memory, Atomic, Divergent, Memory, No, [ACTIVE], ATOMIC_G;
     /// Stores a value to its spill slot.
-    SpillMacro = "spill.macro", Memory, 0, 3..=3, Typed, Memory, Store, Divergent, Memory, Any, [ACTIVE];
+    SpillMacro = "spill.macro", Memory, 0, 3..=3, Typed, Memory, Store, Divergent, Memory, Any, [ACTIVE], STP;
     /// Loads a value from its spill slot.
-    ReloadMacro = "reload.macro", Memory, 1, 3..=3, Typed, Memory, Load, Divergent, Memory, Any, [ACTIVE];
+    ReloadMacro = "reload.macro", Memory, 1, 3..=3, Typed, Memory, Load, Divergent, Memory, Any, [ACTIVE], LDP;
 
     // cat7: barriers and caches.
     /// Workgroup barrier.

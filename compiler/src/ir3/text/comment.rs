@@ -3,63 +3,11 @@
 use super::cursor::{Cursor, Parsed, fail};
 use super::mnemonic::{base_of, is_texture_shuffle, printed_flags, prints_texture, take_type};
 use crate::ir3::{
-    AddressSpace, Attrs, DriverParam, InputKind, InstrData, InstrFlags, MemoryAttrs, Opcode, Output, PhysReg, Program,
-    ResourceWords, ShaderStage, SystemValue, TextureAttrs, Type,
+    AddressSpace, Attrs, DriverParam, InputKind, InstrData, InstrFlags, Opcode, Output, PhysReg, Program,
+    ResourceWords, ShaderStage, SystemValue, Type,
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::fmt::{Display, Write};
-
-const SYSTEM_VALUES: [(SystemValue, &str); 46] = {
-    use SystemValue::*;
-    [
-        (WorkgroupId, "workgroup_id"),
-        (BaseWorkgroupId, "base_workgroup_id"),
-        (NumWorkgroups, "num_workgroups"),
-        (WorkgroupSize, "workgroup_size"),
-        (LocalInvocationId, "local_invocation_id"),
-        (LocalInvocationIndex, "local_invocation_index"),
-        (SubgroupSize, "subgroup_size"),
-        (SubgroupInvocation, "subgroup_invocation"),
-        (SubgroupId, "subgroup_id"),
-        (SubgroupIdShift, "subgroup_id_shift"),
-        (WorkDim, "work_dim"),
-        (VertexId, "vertex_id"),
-        (VertexIdZeroBase, "vertex_id_zero_base"),
-        (BaseVertex, "base_vertex"),
-        (BaseInstance, "base_instance"),
-        (DrawId, "draw_id"),
-        (IsIndexedDraw, "is_indexed_draw"),
-        (ViewIndex, "view_index"),
-        (InstanceId, "instance_id"),
-        (PrimitiveId, "primitive_id"),
-        (FragCoord, "frag_coord"),
-        (FrontFace, "front_face"),
-        (PointCoord, "point_coord"),
-        (FragShadingRate, "frag_shading_rate"),
-        (FragInvocationCount, "frag_invocation_count"),
-        (SampleId, "sample_id"),
-        (SamplePos, "sample_pos"),
-        (SampleMaskIn, "sample_mask_in"),
-        (HelperInvocation, "helper_invocation"),
-        (BarycentricPixel, "barycentric_pixel"),
-        (BarycentricCentroid, "barycentric_centroid"),
-        (BarycentricSample, "barycentric_sample"),
-        (BarycentricPixelLinear, "barycentric_pixel_linear"),
-        (BarycentricCentroidLinear, "barycentric_centroid_linear"),
-        (BarycentricSampleLinear, "barycentric_sample_linear"),
-        (BarycentricCenterRhw, "barycentric_center_rhw"),
-        (TcsHeader, "tcs_header"),
-        (GsHeader, "gs_header"),
-        (RelPatchId, "rel_patch_id"),
-        (TessCoord, "tess_coord"),
-        (VsPrimitiveStride, "vs_primitive_stride"),
-        (VsVertexStride, "vs_vertex_stride"),
-        (HsPatchStride, "hs_patch_stride"),
-        (PatchVerticesIn, "patch_vertices_in"),
-        (TessParamBase, "tess_param_base"),
-        (TessFactorBase, "tess_factor_base"),
-    ]
-};
 
 /// Flags by their names in a comment.
 const FLAGS: [(InstrFlags, &str); 16] = [
@@ -123,44 +71,11 @@ fn named<T: Copy>(table: &[(T, &str)], name: &str) -> Option<T> {
     table.iter().find(|(_, n)| *n == name).map(|&(value, _)| value)
 }
 
-/// The name of `value` in a table.
-fn name_of<T: PartialEq>(table: &[(T, &'static str)], value: &T) -> &'static str {
-    table.iter().find(|(v, _)| v == value).map_or("", |&(_, name)| name)
-}
-
-impl SystemValue {
-    /// All system values without an index.
-    pub fn named() -> impl Iterator<Item = Self> {
-        SYSTEM_VALUES.iter().map(|&(value, _)| value)
-    }
-}
-
 fn system_value(name: &str) -> Option<SystemValue> {
-    named(&SYSTEM_VALUES, name).or_else(|| {
-        let (name, number) = name.strip_suffix(')')?.split_once('(')?;
-        Some(match name {
-            "user_clip_plane" => SystemValue::UserClipPlane(number.parse().ok()?),
-            "kernel_input" => SystemValue::KernelInput(number.parse().ok()?),
-            "frag_size" => SystemValue::FragSize(number.parse().ok()?),
-            "frag_offset" => SystemValue::FragOffset(number.parse().ok()?),
-            "primitive_location" => SystemValue::PrimitiveLocation(number.parse().ok()?),
-            "opaque" => SystemValue::Opaque(number.parse().ok()?),
-            _ => return None,
-        })
-    })
-}
-
-fn write_system_value(out: &mut String, value: SystemValue) {
-    let (name, number) = match value {
-        SystemValue::UserClipPlane(plane) => ("user_clip_plane", plane.into()),
-        SystemValue::KernelInput(vec4) => ("kernel_input", vec4.into()),
-        SystemValue::FragSize(view) => ("frag_size", view.into()),
-        SystemValue::FragOffset(view) => ("frag_offset", view.into()),
-        SystemValue::PrimitiveLocation(index) => ("primitive_location", index.into()),
-        SystemValue::Opaque(number) => ("opaque", number),
-        _ => return out.push_str(name_of(&SYSTEM_VALUES, &value)),
-    };
-    let _ = write!(out, "{name}({number})");
+    match name.strip_suffix(')').and_then(|name| name.split_once('(')) {
+        Some((name, number)) => SystemValue::from_name(name, Some(number.parse().ok()?)),
+        None => SystemValue::from_name(name, None),
+    }
 }
 
 /// `3.y`: a number and a component.
@@ -180,8 +95,6 @@ fn constant(value: &mut Cursor) -> Parsed<u16> {
 /// Reads the comment after an instruction; the cursor is after its `// {`.
 pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> Parsed<Remarks> {
     let mut remarks = Remarks::default();
-    // The attributes that the line itself has.
-    let said = instr.attrs.clone();
     let mut keys: SmallVec<[&str; 6]> = SmallVec::new();
     entries(cursor, |key, key_at, mut value, at| {
         if keys.contains(&key) {
@@ -189,9 +102,6 @@ pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> 
         }
         keys.push(key);
         let read = instr_entry(key, &mut value, instr, &mut remarks);
-        if let Some(other) = contradiction(&said, &instr.attrs) {
-            return fail(at, format!("{other}, as the line says"));
-        }
         match read {
             Ok(true) if value.at_end() => Ok(()),
             Ok(false) => fail(key_at, format!("an attribute of {}, not {key}", instr.opcode)),
@@ -205,22 +115,93 @@ pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> 
     Ok(remarks)
 }
 
-/// Returns an attribute of the line that its comment contradicts.
-fn contradiction(line: &Attrs, comment: &Attrs) -> Option<String> {
-    fn other<T: PartialEq + Copy + Display>(line: Option<T>, comment: Option<T>) -> Option<String> {
-        line.filter(|_| line != comment).map(|said| said.to_string())
+/// A place for an attribute of an instruction.
+enum Place<'a> {
+    Type(&'a mut Option<Type>),
+    Space(&'a mut Option<AddressSpace>),
+    Byte(&'a mut Option<u8>, &'static str),
+    Word(&'a mut Option<u16>, &'static str),
+    Signed(&'a mut i32, &'static str),
+    Flag(&'a mut bool),
+}
+
+/// All attributes of memory and texture instructions that may be in a comment, in the order of the text.
+fn attributes(attrs: &mut Attrs) -> SmallVec<[(&'static str, Place<'_>); 11]> {
+    match attrs {
+        Attrs::Memory(memory) => smallvec![
+            ("type", Place::Type(&mut memory.ty)),
+            ("components", Place::Word(&mut memory.components, "a number of components")),
+            ("space", Place::Space(&mut memory.space)),
+            ("coords", Place::Byte(&mut memory.coords, "a number of coordinates")),
+            ("unit", Place::Byte(&mut memory.index_unit, "a number of bytes")),
+            ("old", Place::Flag(&mut memory.old_layout)),
+            ("volatile", Place::Flag(&mut memory.volatile)),
+            ("base", Place::Byte(&mut memory.base, "a descriptor base")),
+            ("offset", Place::Signed(&mut memory.offset, "an offset")),
+        ],
+        Attrs::Texture(texture) => smallvec![
+            ("type", Place::Type(&mut texture.ty)),
+            ("base", Place::Byte(&mut texture.base, "a descriptor base")),
+            ("sampler", Place::Word(&mut texture.sampler, "a sampler's number")),
+            ("texture", Place::Word(&mut texture.texture, "a texture's number")),
+            ("input_offset", Place::Word(&mut texture.input_offset, "a varying's number")),
+            ("space", Place::Space(&mut texture.space)),
+            ("sampler_base", Place::Byte(&mut texture.sampler_base, "a descriptor base")),
+            ("cluster", Place::Byte(&mut texture.cluster, "a cluster size")),
+            ("1d", Place::Flag(&mut texture.is_1d)),
+            ("cube", Place::Flag(&mut texture.is_cube)),
+            ("fetch", Place::Flag(&mut texture.is_fetch)),
+        ],
+        _ => SmallVec::new(),
     }
-    match (line, comment) {
-        (Attrs::Memory(line), Attrs::Memory(comment)) => other(line.base, comment.base)
-            .or_else(|| other(line.components, comment.components))
-            .or_else(|| other(Some(line.offset).filter(|&offset| offset != 0), Some(comment.offset))),
-        (Attrs::Texture(line), Attrs::Texture(comment)) => other(line.base, comment.base)
-            .or_else(|| other(line.sampler, comment.sampler))
-            .or_else(|| other(line.texture, comment.texture))
-            .or_else(|| other(line.input_offset, comment.input_offset))
-            .or_else(|| other(line.cluster, comment.cluster))
-            .or_else(|| other(line.ty.map(Type::name), comment.ty.map(Type::name))),
-        _ => None,
+}
+
+impl Place<'_> {
+    /// The text of the value, if it has one; that of a flag is empty.
+    fn value(&self) -> Option<String> {
+        match self {
+            Self::Type(ty) => ty.map(|ty| ty.name().to_owned()),
+            Self::Space(space) => space.map(|space| space.to_string()),
+            Self::Byte(number, _) => number.map(|number| number.to_string()),
+            Self::Word(number, _) => number.map(|number| number.to_string()),
+            Self::Signed(number, _) => (**number != 0).then(|| number.to_string()),
+            Self::Flag(flag) => flag.then(String::new),
+        }
+    }
+
+    fn read(&mut self, value: &mut Cursor) -> Parsed<()> {
+        match self {
+            Self::Type(ty) => match take_type(value.until(&[])) {
+                Some((read, "")) => **ty = Some(read),
+                _ => return fail(0, "a type"),
+            },
+            Self::Space(space) => match AddressSpace::from_name(value.until(&[])) {
+                Some(read) => **space = Some(read),
+                None => return fail(0, "an address space"),
+            },
+            Self::Byte(number, what) => **number = Some(value.number(what)?),
+            Self::Word(number, what) => **number = Some(value.number(what)?),
+            Self::Signed(number, what) => **number = value.signed(what)?,
+            Self::Flag(flag) => **flag = true,
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if the line of an instruction has the attribute.
+fn is_on_line(instr: &InstrData, key: &str) -> bool {
+    let is_prefetch = instr.opcode == Opcode::TexPrefetch;
+    match key {
+        "base" => instr.flags.contains(InstrFlags::BINDLESS) && base_of(instr).is_some(),
+        "components" => instr.opcode == Opcode::LdcK,
+        "offset" if instr.opcode == Opcode::Ldc => instr.memory().is_some_and(|memory| memory.offset >= 0),
+        "offset" => instr.opcode == Opcode::SpillMacro,
+        "type" => prints_texture(instr.opcode),
+        "sampler" => is_prefetch || prints_sampler(instr),
+        "texture" => is_prefetch || prints_texture_number(instr),
+        "input_offset" => is_prefetch,
+        "cluster" => instr.opcode == Opcode::BrcstActive,
+        _ => false,
     }
 }
 
@@ -246,46 +227,17 @@ fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &m
             *attrs = Attrs::Fence { r, w, g, l };
         }
         ("input", Attrs::Input(kind)) => *kind = Some(input_kind(value)?),
-        ("type", Attrs::Memory(MemoryAttrs { ty, .. }) | Attrs::Texture(TextureAttrs { ty, .. })) => {
-            *ty = Some(type_value(value)?);
+        (_, attrs) => {
+            let mut attributes = attributes(attrs);
+            let Some((_, place)) = attributes.iter_mut().find(|(known, _)| *known == key) else { return Ok(false) };
+            let line = place.value();
+            place.read(value)?;
+            if let Some(said) = line.filter(|line| place.value().as_ref() != Some(line)) {
+                return fail(0, format!("{said}, as the line says"));
+            }
         }
-        ("base", Attrs::Memory(MemoryAttrs { base, .. }) | Attrs::Texture(TextureAttrs { base, .. })) => {
-            *base = Some(value.number("a descriptor base")?);
-        }
-        ("components", Attrs::Memory(memory)) => memory.components = Some(value.number("a number of components")?),
-        ("coords", Attrs::Memory(memory)) => memory.coords = Some(value.number("a number of coordinates")?),
-        ("offset", Attrs::Memory(memory)) => memory.offset = value.signed("an offset")?,
-        ("space", Attrs::Memory(memory)) => match AddressSpace::from_name(value.until(&[])) {
-            Some(space) => memory.space = Some(space),
-            None => return fail(0, "an address space"),
-        },
-        ("space", Attrs::Texture(texture)) => match AddressSpace::from_name(value.until(&[])) {
-            Some(space) => texture.space = Some(space),
-            None => return fail(0, "an address space"),
-        },
-        ("old", Attrs::Memory(memory)) => memory.old_layout = true,
-        ("volatile", Attrs::Memory(memory)) => memory.volatile = true,
-        ("unit", Attrs::Memory(memory)) => memory.index_unit = Some(value.number("a number of bytes")?),
-        ("sampler_base", Attrs::Texture(texture)) => {
-            texture.sampler_base = Some(value.number("a descriptor base")?);
-        }
-        ("sampler", Attrs::Texture(texture)) => texture.sampler = Some(value.number("a sampler's number")?),
-        ("texture", Attrs::Texture(texture)) => texture.texture = Some(value.number("a texture's number")?),
-        ("input_offset", Attrs::Texture(texture)) => texture.input_offset = Some(value.number("a varying's number")?),
-        ("cluster", Attrs::Texture(texture)) => texture.cluster = Some(value.number("a cluster size")?),
-        ("1d", Attrs::Texture(texture)) => texture.is_1d = true,
-        ("cube", Attrs::Texture(texture)) => texture.is_cube = true,
-        ("fetch", Attrs::Texture(texture)) => texture.is_fetch = true,
-        _ => return Ok(false),
     }
     Ok(true)
-}
-
-fn type_value(value: &mut Cursor) -> Parsed<Type> {
-    match take_type(value.until(&[])) {
-        Some((ty, "")) => Ok(ty),
-        _ => fail(0, "a type"),
-    }
 }
 
 fn input_kind(value: &mut Cursor) -> Parsed<InputKind> {
@@ -316,12 +268,6 @@ impl Entries<'_> {
 
     fn number(&mut self, key: &str, value: impl Display) {
         let _ = write!(self.key(key), "={value}");
-    }
-
-    fn optional(&mut self, key: &str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.number(key, value);
-        }
     }
 
     fn end(self) {
@@ -360,7 +306,6 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             sign = '+';
         }
     }
-    let printed_base = instr.flags.contains(InstrFlags::BINDLESS) && base_of(instr).is_some();
     match &instr.attrs {
         &Attrs::Fence { r, w, g, l } => {
             let out = entries.key("fence=");
@@ -372,49 +317,14 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             let component = ['x', 'y', 'z', 'w'][usize::from(*component & 3)];
             let _ = write!(entries.key("input"), "=attribute({base}.{component})");
         }
-        Attrs::Input(Some(InputKind::System(value))) => write_system_value(entries.key("input="), *value),
-        Attrs::Memory(memory) => {
-            entries.optional("type", memory.ty.map(Type::name));
-            if instr.opcode != Opcode::LdcK {
-                entries.optional("components", memory.components);
-            }
-            entries.optional("space", memory.space);
-            entries.optional("coords", memory.coords);
-            entries.optional("unit", memory.index_unit);
-            if memory.old_layout {
-                entries.key("old");
-            }
-            if memory.volatile {
-                entries.key("volatile");
-            }
-            entries.optional("base", memory.base.filter(|_| !printed_base));
-            let printed = match instr.opcode {
-                Opcode::Ldc => memory.offset >= 0,
-                Opcode::SpillMacro => true,
-                _ => memory.offset == 0,
-            };
-            if !printed {
-                entries.number("offset", memory.offset);
-            }
-        }
-        Attrs::Texture(texture) => {
-            let prefetch = instr.opcode == Opcode::TexPrefetch;
-            entries.optional("type", texture.ty.map(Type::name).filter(|_| !prints_texture(instr.opcode)));
-            entries.optional("base", texture.base.filter(|_| !printed_base));
-            entries.optional("sampler", texture.sampler.filter(|_| !prefetch && !prints_sampler(instr)));
-            entries.optional("texture", texture.texture.filter(|_| !prefetch && !prints_texture_number(instr)));
-            entries.optional("input_offset", texture.input_offset.filter(|_| !prefetch));
-            entries.optional("space", texture.space);
-            entries.optional("sampler_base", texture.sampler_base);
-            entries.optional("cluster", texture.cluster.filter(|_| instr.opcode != Opcode::BrcstActive));
-            if texture.is_1d {
-                entries.key("1d");
-            }
-            if texture.is_cube {
-                entries.key("cube");
-            }
-            if texture.is_fetch {
-                entries.key("fetch");
+        Attrs::Input(Some(InputKind::System(value))) => entries.number("input", value),
+        attrs @ (Attrs::Memory(_) | Attrs::Texture(_)) => {
+            for (key, place) in attributes(&mut attrs.clone()) {
+                match place.value().filter(|_| !is_on_line(instr, key)) {
+                    Some(value) if value.is_empty() => drop(entries.key(key)),
+                    Some(value) => entries.number(key, value),
+                    None => {}
+                }
             }
         }
         _ => {}
@@ -516,8 +426,7 @@ pub(super) fn write_program_comment(out: &mut String, program: &Program) {
     }
     for param in &program.consts.driver_params {
         let _ = write!(out, "// {{param=c{}.{}:", param.word >> 2, component(param.word));
-        write_system_value(out, param.value);
-        let _ = writeln!(out, ".{}}}", component(u16::from(param.component)));
+        let _ = writeln!(out, "{}.{}}}", param.value, component(u16::from(param.component)));
     }
     if let Some(ResourceWords { first, buffers }) = program.consts.resources {
         let _ = writeln!(out, "// {{resources=c{}.{}:{buffers}}}", first >> 2, component(first));
@@ -534,18 +443,16 @@ mod tests {
     #[test]
     fn system_values_have_names_that_read_back() {
         let numbered = [
-            (SystemValue::UserClipPlane(3), "user_clip_plane(3)"),
-            (SystemValue::KernelInput(255), "kernel_input(255)"),
-            (SystemValue::FragSize(0), "frag_size(0)"),
-            (SystemValue::FragOffset(5), "frag_offset(5)"),
-            (SystemValue::PrimitiveLocation(13), "primitive_location(13)"),
-            (SystemValue::Opaque(7), "opaque(7)"),
+            (SystemValue::UserClipPlane(3), "user_clip_plane(3)".to_owned()),
+            (SystemValue::KernelInput(255), "kernel_input(255)".to_owned()),
+            (SystemValue::FragSize(0), "frag_size(0)".to_owned()),
+            (SystemValue::FragOffset(5), "frag_offset(5)".to_owned()),
+            (SystemValue::PrimitiveLocation(13), "primitive_location(13)".to_owned()),
+            (SystemValue::Opaque(7), "opaque(7)".to_owned()),
         ];
-        for (value, name) in SYSTEM_VALUES.iter().copied().chain(numbered) {
-            let mut out = String::new();
-            write_system_value(&mut out, value);
-            assert_eq!(out, name);
-            assert_eq!(system_value(name), Some(value));
+        for (value, name) in SystemValue::named().map(|value| (value, value.to_string())).chain(numbered) {
+            assert_eq!(value.to_string(), name);
+            assert_eq!(system_value(&name), Some(value));
         }
         assert_eq!(system_value("opaque(x)"), None);
     }

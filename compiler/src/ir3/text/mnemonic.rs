@@ -3,6 +3,7 @@
 //! Mesa writes an opcode's types, condition and texture flags after its name, all separated by dots; names may contain
 //! dots too. The reader takes the longest matching name, then the suffixes.
 
+use crate::ir3::opcode::Coordinates;
 use crate::ir3::{
     AliasScope, Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Round, ShuffleMode,
     TextureAttrs, Type,
@@ -65,8 +66,7 @@ fn is_paired(opcode: Opcode) -> bool {
 
 /// Quad operations, which go through the texture unit without a texture.
 pub(super) fn is_texture_shuffle(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, BrcstActive | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert | QuadShuffleDiag)
+    opcode.info().form.coordinates == Coordinates::Exchanged
 }
 
 /// The attributes of an instruction with nothing known; the reader starts from them.

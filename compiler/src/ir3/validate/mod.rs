@@ -40,8 +40,8 @@ impl Form {
         if all().any(in_ssa) {
             return Self::Ssa;
         }
-        let vectors = [Opcode::Phi, Opcode::Collect, Opcode::Split, Opcode::ParallelCopy];
-        if all().any(|data| vectors.contains(&data.opcode)) { Self::Registers } else { Self::Machine }
+        let is_lowered = |data: &InstrData| data.opcode == Opcode::Phi || data.opcode.is_copy();
+        if all().any(is_lowered) { Self::Registers } else { Self::Machine }
     }
 }
 

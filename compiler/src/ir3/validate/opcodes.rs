@@ -4,9 +4,10 @@ use super::operands::class_name;
 use super::{Checker, Form, Operand, Rule};
 use crate::ir3::access::MemoryAction;
 use crate::ir3::aliases::MAX_ALIASES;
+use crate::ir3::opcode::{Coordinates, Memory, Role, Sources};
 use crate::ir3::{
-    Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
-    RepeatLink, ShaderStage, Src, SrcOperand, Type, WriteMask,
+    AddressSpace, Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass,
+    RegFile, RepeatLink, ShaderStage, Src, SrcOperand, Type, WriteMask,
 };
 
 fn width(half: bool) -> String {
@@ -149,7 +150,7 @@ impl Checker<'_> {
     fn form(&mut self, data: &InstrData) {
         let possible = match self.form {
             // They write a destination in parts.
-            Form::Ssa => !matches!(data.opcode, Opcode::Samgp0 | Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3),
+            Form::Ssa => data.form().coordinates != Coordinates::GradientsInParts,
             Form::Registers => true,
             Form::Machine => !data.opcode.is_meta() || matches!(data.opcode, Opcode::Input | Opcode::TexPrefetch),
         };
@@ -202,7 +203,6 @@ impl Checker<'_> {
         let target = self.target;
         let has = match data.opcode {
             Swz => target.generation.number() >= 5,
-            Shrm | Shlm | Shrg | Shlg | Andg => target.has_bitwise_triops,
             SadS16 | SadS32 => target.has_sad,
             Dp2acc => target.has_dp2acc,
             Dp4acc => target.has_dp4acc,
@@ -213,7 +213,8 @@ impl Checker<'_> {
             Isam if data.flags.contains(InstrFlags::VECTOR) => target.has_isam_v,
             Ldib | Stib if data.flags.contains(InstrFlags::IMM_OFFSET) => target.has_ssbo_imm_offsets,
             TexPrefetch => target.has_fs_tex_prefetch,
-            AndB | OrB | XorB | NotB => {
+            op if op.info().sources == Sources::Cat3Alternative => target.has_bitwise_triops,
+            op if op.is_logic() => {
                 let is_predicate = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
                 !is_predicate || target.bitops_can_write_predicates
             }
@@ -229,6 +230,9 @@ impl Checker<'_> {
     fn local_memory(&mut self, data: &InstrData) {
         use Opcode::{Ldl, Ldlw, Stl, Stlw};
         let Some(stage) = self.program.stage else { return };
+        if data.form().memory != Memory::Space(AddressSpace::Shared) || data.opcode.is_atomic() {
+            return;
+        }
         let is_shared = self.target.tess_use_shared;
         let fits = match (stage, data.opcode) {
             (ShaderStage::Vertex, Stlw) => true,
@@ -236,8 +240,7 @@ impl Checker<'_> {
             (ShaderStage::TessControl, Ldlw) => !is_shared,
             (ShaderStage::TessEval, Stlw) | (ShaderStage::Geometry, Ldlw) => true,
             (ShaderStage::Compute | ShaderStage::Fragment, Ldl | Stl) => true,
-            (_, Ldl | Stl | Ldlw | Stlw) => false,
-            _ => true,
+            _ => false,
         };
         let target = self.target;
         let expected = || format!("an access to the local memory of a {} shader on {target}", stage.name());
@@ -248,11 +251,8 @@ impl Checker<'_> {
     /// `(nopN)`, of two bits.
     fn encoded_flags(&mut self, data: &InstrData) {
         use Category::*;
-        use Opcode::{BaryF, FlatB, SelB16, SelB32, SelF16, SelF32, SelS16, SelS32};
         let category = data.opcode.category();
-        let clamps = matches!(category, Alu2 | Alu3)
-            && !matches!(data.opcode, BaryF | FlatB | SelB16 | SelB32 | SelS16 | SelS32 | SelF16 | SelF32);
-        let may_clamp = clamps || !data.flags.contains(InstrFlags::SAT);
+        let may_clamp = data.opcode.takes_sat() || !data.flags.contains(InstrFlags::SAT);
         self.require(may_clamp, Rule::Form, || "no (sat)".into(), || format!("(sat){}", data.opcode));
         let may_wait = data.nop == 0 || matches!(category, Alu2 | Alu3) && data.nop <= 3;
         let found = || format!("(nop{}){}", data.nop, data.opcode);
@@ -319,10 +319,7 @@ impl Checker<'_> {
                 || "a shared one".into(),
             );
         }
-        let moves = matches!(
-            data.opcode,
-            Mov | BallotMacro | AnyMacro | AllMacro | ElectMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro
-        );
+        let moves = data.opcode.category() == Category::Move && !matches!(data.opcode, Gat | Sct | Movp);
         let scalar = self.target.has_scalar_alu
             && alu
             && !data.opcode.is_vector_only()
@@ -506,34 +503,23 @@ impl Checker<'_> {
     /// Addresses, offsets and sizes are 32 bits wide; data is as wide as its type, if known.
     fn memory(&mut self, data: &InstrData) {
         use Opcode::*;
-        let ty = data.memory().and_then(|memory| memory.ty);
-        let (full, of_type): (&[usize], Option<usize>) = match data.opcode {
-            Stg => (&[0, 1, 3], Some(2)),
-            StgA => (&[0, 2, 3, 5], Some(4)),
-            Stl | Stp | Stlw | SpillMacro => (&[0, 2], Some(1)),
-            Stib => (&[0, 1], Some(3)),
-            Stc | Stsc => (&[0], Some(1)),
-            Ldp | ReloadMacro => (&[0, 1, 2], None),
-            Shfl => (&[1], Some(0)),
-            Getfiberid | Getspid | Getwid | Resinfo | Resfmt | LdgK | PushConstsLoadMacro => (&[], None),
-            _ => (&[0, 1], None),
+        let ty = match data.attrs {
+            Attrs::Shuffle { ty, .. } => Some(ty),
+            _ => data.memory().and_then(|memory| memory.ty),
         };
-        for &i in full {
-            if let Some(src) = data.srcs.get(i) {
-                self.src_width(i, src, false);
+        let half = ty.filter(|&ty| ty != Type::U64).map(Type::is_half);
+        for ((i, src), &role) in data.srcs.iter().enumerate().zip(data.form().srcs) {
+            let expected = match role {
+                Role::Data => half,
+                Role::Address1 | Role::To => None,
+                _ => Some(false),
+            };
+            if let Some(expected) = expected {
+                self.src_width(i, src, expected);
             }
         }
-        let ty = ty.or(match data.attrs {
-            Attrs::Shuffle { ty, .. } => Some(ty),
-            _ => None,
-        });
-        if let Some(ty) = ty.filter(|&ty| ty != Type::U64) {
-            if let Some((i, src)) = of_type.and_then(|i| Some((i, data.srcs.get(i)?))) {
-                self.src_width(i, src, ty.is_half());
-            }
-            if let Some(dst) = data.dsts.first() {
-                self.dst_width(0, dst, ty.is_half());
-            }
+        if let (Some(half), Some(dst)) = (half, data.dsts.first()) {
+            self.dst_width(0, dst, half);
         }
         if data.opcode == LdcK {
             let copied = data.memory().and_then(|memory| memory.components);

@@ -175,11 +175,11 @@ impl Checker<'_> {
             }
         }
         let fits = match (data.successors().count(), last) {
-            (0, Some(End | Chmask | Ret)) => true,
+            (0, Some(last)) if last.ends_program() => true,
             // An unreachable block may have no successors left.
             (0, last) => data.predecessors.is_empty() && last.is_none_or(|op| !op.is_terminator()),
             (1, Some(Jump | Predt | Predf)) => true,
-            (2, Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Predt | Predf)) => true,
+            (2, Some(last)) => last.is_branch() || last.is_predication(),
             _ => false,
         };
         if !fits {
@@ -195,9 +195,7 @@ impl Checker<'_> {
     /// The successors that the text lists are those of the instructions: the targets of branches, and the next block of
     /// the code if the last instruction lets lanes fall through.
     fn leads_on(&mut self, data: &BlockData, next: Option<Block>) {
-        use Opcode::{
-            Ball, Bany, Br, Braa, Brac, Brao, Brax, Chmask, End, Getlast, Getone, Jump, Predf, Predt, Ret, Shps,
-        };
+        use Opcode::{Jump, Predf, Predt};
         let program = self.program;
         let terminators = data.instrs.iter().map(|&instr| &program.instrs[instr]);
         let terminators: SmallVec<[&InstrData; 2]> = terminators.filter(|it| it.opcode.is_terminator()).collect();
@@ -216,7 +214,7 @@ impl Checker<'_> {
             (fits, "one or two successors of a predication, the one it names among them")
         } else if named().next().is_some() {
             reached.extend(named());
-            if !matches!(last, Some(Jump | End | Chmask | Ret)) {
+            if last.is_none_or(Opcode::falls_through) {
                 reached.extend(next);
             }
             // Mesa's legalization retargets branches, and does not update the lists.
@@ -224,11 +222,9 @@ impl Checker<'_> {
             (same, "the successors to which its branches lead, {}")
         } else {
             match last {
-                Some(End | Chmask | Ret) => (successors.is_empty(), "no successor after the end"),
+                Some(last) if last.ends_program() => (successors.is_empty(), "no successor after the end"),
                 Some(Jump) => (successors.len() == 1, "one successor of a jump"),
-                Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps) => {
-                    (successors.len() == 2, "two successors of a branch")
-                }
+                Some(last) if last.is_branch() => (successors.len() == 2, "two successors of a branch"),
                 // An unreachable block may have no successors left.
                 _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end"),
                 _ => {

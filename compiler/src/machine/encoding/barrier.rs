@@ -53,7 +53,7 @@ const ALIAS: Form = Form {
         &[
             Field::new(FieldName::Dst, 32, 39, Kind::AliasDst { scope: ALIAS_SCOPE, size: 50 }),
             Field::new(FieldName::Entry, 40, 43, Kind::Uint(0)),
-            Field { name: FieldName::Scope, bits: ALIAS_SCOPE, kind: Kind::Words(&["tex", "rt", "mem"]) },
+            Field { name: FieldName::Scope, bits: ALIAS_SCOPE, kind: Kind::Words(&["tex", "rt", "mem"]), holds: None },
             Field::new(FieldName::Type, 48, 48, Kind::Words(&["f", "b"])),
             Field::new(FieldName::Size, 50, 50, Kind::Words(&["16", "32"])),
             Field::new(FieldName::Src1, 0, 31, Kind::AliasSrc { float: 48, size: 50, kind: Bits::new(51, 52) }),

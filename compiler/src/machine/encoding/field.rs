@@ -1,5 +1,6 @@
 //! Fields: bits of a word with a name, and how their text looks.
 
+use crate::ir3::opcode::Role;
 use crate::words;
 
 /// Bits of a word: up to two ranges, the least significant first.
@@ -285,12 +286,14 @@ pub struct Field {
     pub bits: Bits,
     /// Its text.
     pub kind: Kind,
+    /// The source that it holds, of an instruction whose sources have roles.
+    pub holds: Option<Role>,
 }
 
 impl Field {
     /// A field of the bits from `low` to `high`, both included.
     pub const fn new(name: FieldName, low: u8, high: u8, kind: Kind) -> Self {
-        Self { name, bits: Bits::new(low, high), kind }
+        Self { name, bits: Bits::new(low, high), kind, holds: None }
     }
 
     /// A field of one bit with a text.
@@ -301,6 +304,11 @@ impl Field {
     /// The field with more significant bits from `low` to `high`.
     pub const fn and(self, low: u8, high: u8) -> Self {
         Self { bits: self.bits.and(low, high), ..self }
+    }
+
+    /// The field as that of a source.
+    pub const fn holds(self, role: Role) -> Self {
+        Self { holds: Some(role), ..self }
     }
 
     /// All bits that the field decides.

@@ -3,6 +3,7 @@
 use super::field::{Bits, Field, FieldName, Half, Kind};
 use super::table::{ALL, Form, Row, When, Widths, from};
 use super::texture::TYPES;
+use crate::ir3::opcode::Role;
 use crate::target::Generation;
 
 const OLD: (Generation, Generation) = (Generation::A3xx, Generation::A5xx);
@@ -18,10 +19,11 @@ const FLAGS: &[Field] = &[Field::flag(FieldName::Sy, 60, "(sy)"), Field::flag(Fi
 const TYPE: &[Field] = &[Field::new(FieldName::Type, 49, 51, Kind::Words(TYPES))];
 const ATOMIC_TYPE: &[Field] = &[Field::new(FieldName::Type, 49, 51, Kind::Words(ATOMIC_TYPES))];
 const DST: &[Field] = &[Field::new(FieldName::Dst, 32, 39, Kind::Register(Half::Never))];
+const DST_TIED: &[Field] = &[Field::new(FieldName::Dst, 32, 39, Kind::Register(Half::Never)).holds(Role::Tied)];
 const DST_TYPED: &[Field] = &[Field::new(FieldName::Dst, 32, 39, Kind::Register(Half::Dst))];
-const SIZE3: &[Field] = &[Field::new(FieldName::Size, 24, 26, Kind::Uint(0))];
-const SIZE8: &[Field] = &[Field::new(FieldName::Size, 24, 31, Kind::Uint(0))];
-const SIGNED_OFFSET: &[Field] = &[Field::new(FieldName::Offset, 1, 13, Kind::Offset)];
+const SIZE3: &[Field] = &[Field::new(FieldName::Size, 24, 26, Kind::Uint(0)).holds(Role::Count)];
+const SIZE8: &[Field] = &[Field::new(FieldName::Size, 24, 31, Kind::Uint(0)).holds(Role::Count)];
+const SIGNED_OFFSET: &[Field] = &[Field::new(FieldName::Offset, 1, 13, Kind::Offset).holds(Role::Offset)];
 
 const fn form(
     fields: &'static [&'static [Field]],
@@ -34,12 +36,12 @@ const fn form(
 
 // Global memory.
 
-const LOAD_BASE: &[Field] = &[Field::new(FieldName::Src1, 14, 21, Kind::GeneralRegister)];
+const LOAD_BASE: &[Field] = &[Field::new(FieldName::Src1, 14, 21, Kind::GeneralRegister).holds(Role::Base)];
 const LOAD_INDEX: &[Field] = &[
-    Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)),
-    Field::new(FieldName::Offset, 9, 10, Kind::UnsignedOffset),
+    Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)).holds(Role::Index),
+    Field::new(FieldName::Offset, 9, 10, Kind::UnsignedOffset).holds(Role::Offset),
 ];
-const SHIFT: &[Field] = &[Field::new(FieldName::Shift, 12, 13, Kind::Uint(2))];
+const SHIFT: &[Field] = &[Field::new(FieldName::Shift, 12, 13, Kind::Uint(2)).holds(Role::Shift)];
 const LDG: Form = form(
     &[FLAGS, TYPE, DST_TYPED, LOAD_BASE, SIGNED_OFFSET, SIZE3],
     "{SY}{JP}{NAME}.{TYPE} {DST}, g[{SRC1}{OFF}], {SIZE}",
@@ -64,9 +66,9 @@ const LDG_A7: Form = form(
         DST_TYPED,
         SIZE3,
         &[
-            Field::new(FieldName::Src1, 14, 21, Kind::RegisterOrConst { constant: 13 }),
-            Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)),
-            Field::new(FieldName::Offset, 41, 48, Kind::Uint(0)),
+            Field::new(FieldName::Src1, 14, 21, Kind::RegisterOrConst { constant: 13 }).holds(Role::Base),
+            Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)).holds(Role::Index),
+            Field::new(FieldName::Offset, 41, 48, Kind::Uint(0)).holds(Role::Offset),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPE} {DST}, g[{SRC1}+{SRC2}+{OFF}], {SIZE}",
@@ -89,14 +91,14 @@ const LDG_CONST: Form = form(
     NEW,
 );
 const STORED: &[Field] = &[
-    Field::new(FieldName::Src3, 1, 8, Kind::Register(Half::Src)),
+    Field::new(FieldName::Src3, 1, 8, Kind::Register(Half::Src)).holds(Role::Data),
     Field::new(FieldName::Unused, 40, 40, Kind::Always(1)),
 ];
-const STORE_BASE: &[Field] = &[Field::new(FieldName::Src1, 41, 48, Kind::GeneralRegister)];
-const STORE_OFFSET: &[Field] = &[Field::new(FieldName::Offset, 32, 39, Kind::Offset).and(9, 13)];
+const STORE_BASE: &[Field] = &[Field::new(FieldName::Src1, 41, 48, Kind::GeneralRegister).holds(Role::Base)];
+const STORE_OFFSET: &[Field] = &[Field::new(FieldName::Offset, 32, 39, Kind::Offset).and(9, 13).holds(Role::Offset)];
 const STORE_INDEX: &[Field] = &[
-    Field::new(FieldName::Src2, 32, 39, Kind::Register(Half::Never)),
-    Field::new(FieldName::Offset, 9, 10, Kind::UnsignedOffset),
+    Field::new(FieldName::Src2, 32, 39, Kind::Register(Half::Never)).holds(Role::Index),
+    Field::new(FieldName::Offset, 9, 10, Kind::UnsignedOffset).holds(Role::Offset),
 ];
 const STG: Form = form(
     &[FLAGS, TYPE, STORED, STORE_BASE, STORE_OFFSET, SIZE3],
@@ -122,9 +124,9 @@ const STG_A7: Form = form(
         STORED,
         SIZE3,
         &[
-            Field::new(FieldName::Src1, 41, 48, Kind::RegisterOrConst { constant: 13 }),
-            Field::new(FieldName::Src2, 32, 39, Kind::Register(Half::Never)),
-            Field::new(FieldName::Offset, 14, 21, Kind::Uint(0)),
+            Field::new(FieldName::Src1, 41, 48, Kind::RegisterOrConst { constant: 13 }).holds(Role::Base),
+            Field::new(FieldName::Src2, 32, 39, Kind::Register(Half::Never)).holds(Role::Index),
+            Field::new(FieldName::Offset, 14, 21, Kind::Uint(0)).holds(Role::Offset),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPE} g[{SRC1}+{SRC2}+{OFF}], {SRC3}, {SIZE}",
@@ -134,7 +136,7 @@ const STG_A7: Form = form(
 
 // Shared and private memory. Half registers are not told apart in the text, but for `ldp`.
 
-const ADDRESS: &[Field] = &[Field::new(FieldName::Src1, 14, 21, Kind::Register(Half::Never))];
+const ADDRESS: &[Field] = &[Field::new(FieldName::Src1, 14, 21, Kind::Register(Half::Never)).holds(Role::Index)];
 const LDL: Form = form(
     &[FLAGS, TYPE, DST, ADDRESS, SIGNED_OFFSET, SIZE8],
     "{SY}{JP}{NAME}.{TYPE} {DST}, l[{SRC1}{OFF}], {SIZE}",
@@ -147,14 +149,14 @@ const LDP: Form = Form {
     ..LDL
 };
 const LDLV: Form = form(
-    &[FLAGS, TYPE, DST, SIZE8, &[Field::new(FieldName::Offset, 1, 13, Kind::Uint(0))]],
+    &[FLAGS, TYPE, DST, SIZE8, &[Field::new(FieldName::Offset, 1, 13, Kind::Uint(0)).holds(Role::Offset)]],
     "{SY}{JP}{NAME}.{TYPE} {DST}, l[{OFF}], {SIZE}",
     &[(40, 48), (52, 53)],
     ALL,
 );
 const LOCAL_STORE: &[Field] = &[
-    Field::new(FieldName::Src1, 41, 48, Kind::Register(Half::Never)),
-    Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)),
+    Field::new(FieldName::Src1, 41, 48, Kind::Register(Half::Never)).holds(Role::Index),
+    Field::new(FieldName::Src2, 1, 8, Kind::Register(Half::Never)).holds(Role::Data),
 ];
 const STL: Form = form(
     &[FLAGS, TYPE, LOCAL_STORE, STORE_OFFSET, SIZE8],
@@ -173,8 +175,8 @@ const STC: Form = form(
         TYPE,
         SIZE3,
         &[
-            Field::new(FieldName::ConstWord, 32, 40, Kind::ConstOffset),
-            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Never)),
+            Field::new(FieldName::ConstWord, 32, 40, Kind::ConstOffset).holds(Role::Offset),
+            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Never)).holds(Role::Data),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPE} c[{CONST}], {SRC1}, {SIZE}",
@@ -187,8 +189,8 @@ const STSC: Form = form(
         TYPE,
         SIZE8,
         &[
-            Field::new(FieldName::ConstWord, 32, 39, Kind::Uint(0)).and(9, 13),
-            Field::new(FieldName::Src1, 1, 8, Kind::Uint(0)),
+            Field::new(FieldName::ConstWord, 32, 39, Kind::Uint(0)).and(9, 13).holds(Role::Offset),
+            Field::new(FieldName::Src1, 1, 8, Kind::Uint(0)).holds(Role::Data),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPE} c[{CONST}], {SRC1}, {SIZE}",
@@ -201,21 +203,24 @@ const STSC: Form = form(
 const SHAPE: &[Field] = &[
     Field::new(FieldName::Dimensions, 9, 10, Kind::Uint(1)),
     Field::new(FieldName::Typed, 11, 11, Kind::Words(&["untyped", "typed"])),
-    Field::new(FieldName::Size, 12, 13, Kind::Uint(1)),
+    Field::new(FieldName::Size, 12, 13, Kind::Uint(1)).holds(Role::Count),
 ];
-const OLD_RESOURCE: &[Field] = &[Field::new(FieldName::Resource, 41, 48, Kind::RegisterOr { immediate: 53 })];
+const OLD_RESOURCE: &[Field] =
+    &[Field::new(FieldName::Resource, 41, 48, Kind::RegisterOr { immediate: 53 }).holds(Role::Resource)];
 const RESINFO: Form = form(
     &[FLAGS, TYPE, DST, OLD_RESOURCE, &[Field::new(FieldName::Dimensions, 9, 10, Kind::Uint(1))]],
     "{SY}{JP}{NAME}.{TYPE}.{D}d {DST}, g[{SSBO}]",
     &[(0, 8), (11, 13), (24, 31), (52, 52)],
     ALL,
 );
-const OPERANDS: &[Field] = &[
-    Field::new(FieldName::Src1, 14, 21, Kind::RegisterOr { immediate: 22 }),
-    Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }),
-];
+const fn operands(first: Role, second: Role) -> [Field; 2] {
+    [
+        Field::new(FieldName::Src1, 14, 21, Kind::RegisterOr { immediate: 22 }).holds(first),
+        Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }).holds(second),
+    ]
+}
 const OLD_LOAD: Form = form(
-    &[FLAGS, TYPE, DST, OLD_RESOURCE, SHAPE, OPERANDS],
+    &[FLAGS, TYPE, DST, OLD_RESOURCE, SHAPE, &operands(Role::Bytes, Role::Texel)],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE} {DST}, g[{SSBO}], {SRC1}, {SRC2}",
     &[(1, 8), (40, 40), (52, 52)],
     OLD,
@@ -229,9 +234,9 @@ const STORE_A4: Form = form(
         OLD_RESOURCE,
         SHAPE,
         &[
-            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Never)),
-            Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }),
-            Field::new(FieldName::Src3, 32, 39, Kind::RegisterOr { immediate: 40 }),
+            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Never)).holds(Role::Data),
+            Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }).holds(Role::Texel),
+            Field::new(FieldName::Src3, 32, 39, Kind::RegisterOr { immediate: 40 }).holds(Role::Bytes),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE} g[{SSBO}], {SRC1}, {SRC2}, {SRC3}",
@@ -240,7 +245,7 @@ const STORE_A4: Form = form(
 );
 const STORE_A5: Form = Form { generations: ONLY_A5, ..STORE_A4 };
 const ATOMIC_LOCAL: Form = form(
-    &[FLAGS, TYPE, DST, SHAPE, OPERANDS],
+    &[FLAGS, TYPE, DST, SHAPE, &operands(Role::Index, Role::Operand)],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.l {DST}, l[{SRC1}], {SRC2}",
     &[(40, 40)],
     ALL,
@@ -252,8 +257,8 @@ const ATOMIC_A4: Form = form(
         DST,
         OLD_RESOURCE,
         SHAPE,
-        OPERANDS,
-        &[Field::new(FieldName::Src3, 1, 8, Kind::Register(Half::Never))],
+        &operands(Role::Operand, Role::Texel),
+        &[Field::new(FieldName::Src3, 1, 8, Kind::Register(Half::Never)).holds(Role::Bytes)],
     ],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.g {DST}, g[{SSBO}], {SRC1}, {SRC2}, {SRC3}",
     &[(40, 40)],
@@ -261,7 +266,7 @@ const ATOMIC_A4: Form = form(
 );
 const ATOMIC_A5: Form = Form { generations: ONLY_A5, ..ATOMIC_A4 };
 const ATOMIC_GLOBAL: Form = Form {
-    fields: &[FLAGS, ATOMIC_TYPE, DST, SHAPE, OPERANDS],
+    fields: &[FLAGS, ATOMIC_TYPE, DST, SHAPE, &operands(Role::Base, Role::Operand)],
     text: "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.g {DST}, {SRC1}, {SRC2}",
     generations: NEW,
     ..ATOMIC_LOCAL
@@ -273,10 +278,11 @@ const MODE: &[Field] = &[
     Field::new(FieldName::Mode, 6, 7, Kind::Words(&["imm", "uniform", "nonuniform"])),
     Field::new(FieldName::Base, 1, 3, Kind::Base { bindless: 8 }),
 ];
-const RESOURCE: &[Field] = &[Field::new(FieldName::Resource, 41, 48, Kind::RegisterOrMode { mode: 6 })];
+const RESOURCE: &[Field] =
+    &[Field::new(FieldName::Resource, 41, 48, Kind::RegisterOrMode { mode: 6 }).holds(Role::Resource)];
 const UNIFORM: &[Field] = &[
-    Field::new(FieldName::Src1, 24, 31, Kind::RegisterOr { immediate: 23 }),
-    Field::new(FieldName::Src2, 41, 48, Kind::RegisterOrMode { mode: 6 }),
+    Field::new(FieldName::Src1, 24, 31, Kind::RegisterOr { immediate: 23 }).holds(Role::Index),
+    Field::new(FieldName::Src2, 41, 48, Kind::RegisterOrMode { mode: 6 }).holds(Role::Resource),
 ];
 const LDC: Form = Form {
     widths: Widths::Full,
@@ -288,8 +294,8 @@ const LDC: Form = Form {
             UNIFORM,
             &[
                 Field::flag(FieldName::Uniform, 11, ".u"),
-                Field::new(FieldName::Offset, 9, 10, Kind::Uint(0)),
-                Field::new(FieldName::Size, 12, 13, Kind::Uint(1)),
+                Field::new(FieldName::Offset, 9, 10, Kind::Uint(0)).holds(Role::Offset),
+                Field::new(FieldName::Size, 12, 13, Kind::Uint(1)).holds(Role::Count),
             ],
         ],
         "{SY}{JP}{NAME}{U}.offset{OFF}.{SIZE}.{MODE}{BASE} {DST}, {SRC1}, {SRC2}",
@@ -302,7 +308,10 @@ const LDC_CONST: Form = Form {
         FLAGS,
         MODE,
         UNIFORM,
-        &[Field::new(FieldName::Size, 32, 39, Kind::Uint(1)), Field::new(FieldName::Unused, 12, 13, Kind::Hidden)],
+        &[
+            Field::new(FieldName::Size, 32, 39, Kind::Uint(1)).holds(Role::Count),
+            Field::new(FieldName::Unused, 12, 13, Kind::Hidden),
+        ],
     ],
     text: "{SY}{JP}{NAME}.{SIZE}.k.{MODE}{BASE} c[a1.x], {SRC1}, {SRC2}",
     ignored: &[(0, 0), (9, 11), (20, 21), (51, 51)],
@@ -321,7 +330,7 @@ const RESINFO_A6: Form = form(
     &[(24, 31), (52, 52)],
     NEW,
 );
-const TEXEL: &[Field] = &[Field::new(FieldName::Src2, 24, 31, Kind::Register(Half::Never))];
+const TEXEL: &[Field] = &[Field::new(FieldName::Src2, 24, 31, Kind::Register(Half::Never)).holds(Role::Texel)];
 const STIB: Form = form(
     &[
         FLAGS,
@@ -331,8 +340,8 @@ const STIB: Form = form(
         RESOURCE,
         TEXEL,
         &[
-            Field::new(FieldName::Src1, 32, 39, Kind::Register(Half::Src)),
-            Field::new(FieldName::Offset, 54, 58, Kind::OffsetIf { bit: 23 }).and(4, 5),
+            Field::new(FieldName::Src1, 32, 39, Kind::Register(Half::Src)).holds(Role::Data),
+            Field::new(FieldName::Offset, 54, 58, Kind::OffsetIf { bit: 23 }).and(4, 5).holds(Role::Offset),
         ],
     ],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.{MODE}{BASE} {SRC1}, {SRC2}{OFF}, {SSBO}",
@@ -348,13 +357,13 @@ const LDIB: Form = Form {
         RESOURCE,
         TEXEL,
         DST_TYPED,
-        &[Field::new(FieldName::Offset, 54, 58, Kind::OffsetIf { bit: 23 }).and(4, 5)],
+        &[Field::new(FieldName::Offset, 54, 58, Kind::OffsetIf { bit: 23 }).and(4, 5).holds(Role::Offset)],
     ],
     text: "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.{MODE}{BASE} {DST}, {SRC2}{OFF}, {SSBO}",
     ..STIB
 };
 const ATOMIC_A6: Form = form(
-    &[FLAGS, ATOMIC_TYPE, SHAPE, MODE, RESOURCE, TEXEL, DST],
+    &[FLAGS, ATOMIC_TYPE, SHAPE, MODE, RESOURCE, TEXEL, DST_TIED],
     "{SY}{JP}{NAME}.{TYPED}.{D}d.{TYPE}.{SIZE}.{MODE}{BASE} {DST}, {SRC2}, {SSBO}",
     &[(0, 0)],
     NEW,
@@ -365,8 +374,8 @@ const SHFL: Form = form(
         TYPE,
         DST_TYPED,
         &[
-            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Src)),
-            Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }),
+            Field::new(FieldName::Src1, 1, 8, Kind::Register(Half::Src)).holds(Role::Data),
+            Field::new(FieldName::Src2, 24, 31, Kind::RegisterOr { immediate: 23 }).holds(Role::Lane),
             Field::new(FieldName::Mode, 45, 47, Kind::Words(&["0", "xor", "up", "down", "4", "5", "rup", "rdown"])),
         ],
     ],
@@ -381,7 +390,7 @@ const OPC: Bits = Bits::new(54, 58);
 const OPC_A6: Bits = Bits::new(14, 19);
 
 macro_rules! rows {
-    ($($name:literal, $form:ident, $opcode:ident = $opc:literal $(, $low:literal..=$high:literal = $value:literal)*;)*) => {
+    ($($name:expr, $form:ident, $opcode:ident = $opc:literal $(, $low:literal..=$high:literal = $value:literal)*;)*) => {
         &[$(Row {
             name: $name, form: &$form, when: When::Always,
             fixed: &[(CAT, 6), ($opcode, $opc) $(, (Bits::new($low, $high), $value))*],
@@ -417,51 +426,6 @@ pub const ROWS: &[Row] = rows! {
     "stgb", STORE_A5, OPC = 28, 0..=0 = 1;
     "stib", STORE_A4, OPC = 29, 0..=0 = 0;
     "stib", STORE_A5, OPC = 29, 0..=0 = 1;
-
-    "atomic.add", ATOMIC_LOCAL, OPC = 16, 0..=0 = 1, 52..=53 = 0;
-    "atomic.sub", ATOMIC_LOCAL, OPC = 17, 0..=0 = 1, 52..=53 = 0;
-    "atomic.xchg", ATOMIC_LOCAL, OPC = 18, 0..=0 = 1, 52..=53 = 0;
-    "atomic.inc", ATOMIC_LOCAL, OPC = 19, 0..=0 = 1, 52..=53 = 0;
-    "atomic.dec", ATOMIC_LOCAL, OPC = 20, 0..=0 = 1, 52..=53 = 0;
-    "atomic.cmpxchg", ATOMIC_LOCAL, OPC = 21, 0..=0 = 1, 52..=53 = 0;
-    "atomic.min", ATOMIC_LOCAL, OPC = 22, 0..=0 = 1, 52..=53 = 0;
-    "atomic.max", ATOMIC_LOCAL, OPC = 23, 0..=0 = 1, 52..=53 = 0;
-    "atomic.and", ATOMIC_LOCAL, OPC = 24, 0..=0 = 1, 52..=53 = 0;
-    "atomic.or", ATOMIC_LOCAL, OPC = 25, 0..=0 = 1, 52..=53 = 0;
-    "atomic.xor", ATOMIC_LOCAL, OPC = 26, 0..=0 = 1, 52..=53 = 0;
-    "atomic.s.add", ATOMIC_A4, OPC = 16, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.sub", ATOMIC_A4, OPC = 17, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.xchg", ATOMIC_A4, OPC = 18, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.inc", ATOMIC_A4, OPC = 19, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.dec", ATOMIC_A4, OPC = 20, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.cmpxchg", ATOMIC_A4, OPC = 21, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.min", ATOMIC_A4, OPC = 22, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.max", ATOMIC_A4, OPC = 23, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.and", ATOMIC_A4, OPC = 24, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.or", ATOMIC_A4, OPC = 25, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.xor", ATOMIC_A4, OPC = 26, 0..=0 = 0, 52..=52 = 1;
-    "atomic.s.add", ATOMIC_A5, OPC = 16, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.sub", ATOMIC_A5, OPC = 17, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.xchg", ATOMIC_A5, OPC = 18, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.inc", ATOMIC_A5, OPC = 19, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.dec", ATOMIC_A5, OPC = 20, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.cmpxchg", ATOMIC_A5, OPC = 21, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.min", ATOMIC_A5, OPC = 22, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.max", ATOMIC_A5, OPC = 23, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.and", ATOMIC_A5, OPC = 24, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.or", ATOMIC_A5, OPC = 25, 0..=0 = 1, 52..=52 = 1;
-    "atomic.s.xor", ATOMIC_A5, OPC = 26, 0..=0 = 1, 52..=52 = 1;
-    "atomic.g.add", ATOMIC_GLOBAL, OPC = 16, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.sub", ATOMIC_GLOBAL, OPC = 17, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.xchg", ATOMIC_GLOBAL, OPC = 18, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.inc", ATOMIC_GLOBAL, OPC = 19, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.dec", ATOMIC_GLOBAL, OPC = 20, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.cmpxchg", ATOMIC_GLOBAL, OPC = 21, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.min", ATOMIC_GLOBAL, OPC = 22, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.max", ATOMIC_GLOBAL, OPC = 23, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.and", ATOMIC_GLOBAL, OPC = 24, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.or", ATOMIC_GLOBAL, OPC = 25, 0..=0 = 1, 52..=53 = 1;
-    "atomic.g.xor", ATOMIC_GLOBAL, OPC = 26, 0..=0 = 1, 52..=53 = 1;
     "shfl", SHFL, OPC = 27, 0..=0 = 0, 52..=53 = 2;
 
     "ldc", LDC, OPC_A6 = 30, 54..=58 = 0, 22..=22 = 1, 49..=50 = 3, 52..=53 = 2;
@@ -474,13 +438,31 @@ pub const ROWS: &[Row] = rows! {
     "ldib.b", LDIB, OPC_A6 = 6, 0..=0 = 0, 20..=22 = 6, 52..=53 = 2;
     // Without an offset, bit 0 means nothing.
     "ldib.b", LDIB, OPC_A6 = 6, 0..=0 = 1, 20..=23 = 6, 52..=53 = 2, 4..=5 = 0, 54..=58 = 0;
-    "atomic.b.add", ATOMIC_A6, OPC_A6 = 16, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.sub", ATOMIC_A6, OPC_A6 = 17, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.xchg", ATOMIC_A6, OPC_A6 = 18, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.cmpxchg", ATOMIC_A6, OPC_A6 = 21, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.min", ATOMIC_A6, OPC_A6 = 22, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.max", ATOMIC_A6, OPC_A6 = 23, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.and", ATOMIC_A6, OPC_A6 = 24, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.or", ATOMIC_A6, OPC_A6 = 25, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
-    "atomic.b.xor", ATOMIC_A6, OPC_A6 = 26, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3;
 };
+
+macro_rules! atomics {
+    ($family:literal, $form:ident, $opcode:ident $(, $low:literal..=$high:literal = $value:literal)*) => {
+        rows! {
+            concat!($family, "add"), $form, $opcode = 16 $(, $low..=$high = $value)*;
+            concat!($family, "sub"), $form, $opcode = 17 $(, $low..=$high = $value)*;
+            concat!($family, "xchg"), $form, $opcode = 18 $(, $low..=$high = $value)*;
+            concat!($family, "cmpxchg"), $form, $opcode = 21 $(, $low..=$high = $value)*;
+            concat!($family, "min"), $form, $opcode = 22 $(, $low..=$high = $value)*;
+            concat!($family, "max"), $form, $opcode = 23 $(, $low..=$high = $value)*;
+            concat!($family, "and"), $form, $opcode = 24 $(, $low..=$high = $value)*;
+            concat!($family, "or"), $form, $opcode = 25 $(, $low..=$high = $value)*;
+            concat!($family, "xor"), $form, $opcode = 26 $(, $low..=$high = $value)*;
+            concat!($family, "inc"), $form, $opcode = 19 $(, $low..=$high = $value)*;
+            concat!($family, "dec"), $form, $opcode = 20 $(, $low..=$high = $value)*;
+        }
+    };
+}
+
+/// The rows of atomics, by family. Those of a6xx on buffers have neither `inc` nor `dec`.
+pub const ATOMICS: [&[Row]; 5] = [
+    atomics!("atomic.", ATOMIC_LOCAL, OPC, 0..=0 = 1, 52..=53 = 0),
+    atomics!("atomic.s.", ATOMIC_A4, OPC, 0..=0 = 0, 52..=52 = 1),
+    atomics!("atomic.s.", ATOMIC_A5, OPC, 0..=0 = 1, 52..=52 = 1),
+    atomics!("atomic.g.", ATOMIC_GLOBAL, OPC, 0..=0 = 1, 52..=53 = 1),
+    atomics!("atomic.b.", ATOMIC_A6, OPC_A6, 20..=23 = 6, 54..=58 = 0, 52..=53 = 3).split_at(9).0,
+];

@@ -2,7 +2,8 @@
 //!
 //! An encoding is a `table::Row` of one of the files by category: a mnemonic, the bits that tell the
 //! instruction, the generations that have it, and a `table::Form`, which instructions of one layout share: its
-//! `field::Field`s (a name, bits, and a `field::Kind` that says how their text looks), and a text in
+//! `field::Field`s (a name, bits, a `field::Kind` that determines their text, and the role of the source that they hold,
+//! for memory instructions), and a text in
 //! which the names of fields stand in braces, `{SY}{NAME} {DST}, {SRC1}`. `print` and `parse` interpret it.
 //!
 //! The text is that of Mesa's disassembler. Words that differ from what their text assembles to (bits that the hardware

@@ -3,6 +3,7 @@
 use super::field::{Bits, Field, FieldName, Kind};
 use super::{alu, barrier, flow, memory, moves, texture};
 use crate::ir3::Opcode;
+use crate::ir3::opcode::Role;
 use crate::target::Generation;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -100,12 +101,24 @@ pub struct Encoding {
     pub generations: RangeInclusive<Generation>,
     /// The fields by name, printed or not.
     by_name: [Option<Field>; FieldName::ALL.len()],
+    /// Those of sources with roles.
+    sources: Vec<Field>,
 }
 
 impl Encoding {
     /// A field by its name.
     pub fn field(&self, name: FieldName) -> Option<&Field> {
         self.by_name[name as usize].as_ref()
+    }
+
+    /// The fields of sources, with their roles.
+    pub fn sources(&self) -> impl Iterator<Item = (Role, &Field)> {
+        self.sources.iter().filter_map(|field| Some((field.holds?, field)))
+    }
+
+    /// The field of the source with a role.
+    pub fn source(&self, role: Role) -> Option<&Field> {
+        self.sources.iter().find(|field| field.holds == Some(role))
     }
 
     /// All fields.
@@ -180,6 +193,7 @@ impl Encoding {
             template: value | always,
             pieces,
             generations: first..=last,
+            sources: by_name.iter().flatten().filter(|field| field.holds.is_some()).copied().collect(),
             by_name,
         }
     }
@@ -253,7 +267,8 @@ impl Table {
 fn prepare() -> (Vec<Encoding>, Vec<String>) {
     let mut problems = Vec::new();
     let rows = [flow::ROWS, moves::ROWS, alu::ROWS, texture::ROWS, memory::ROWS, barrier::ROWS];
-    let encodings = rows.into_iter().flatten().map(|row| Encoding::new(row, &mut problems)).collect();
+    let encodings =
+        rows.into_iter().chain(memory::ATOMICS).flatten().map(|row| Encoding::new(row, &mut problems)).collect();
     (encodings, problems)
 }
 
@@ -279,10 +294,33 @@ pub const fn hidden(name: FieldName, low: u8, high: u8) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir3::opcode::Memory;
 
     #[test]
     fn rows_are_consistent() {
         assert_eq!(prepare().1, Vec::<String>::new());
+    }
+
+    /// The fields of a memory instruction hold the sources of its form. What no field holds is `a1.x`, a shift that is 0, or a count of one
+    /// element.
+    #[test]
+    fn fields_hold_the_sources_of_forms() {
+        for encoding in encodings() {
+            let Some(form) = encoding.opcode.map(|opcode| opcode.info().form) else { continue };
+            let is_old = encoding.source(Role::Bytes).is_some();
+            let form = form.old.filter(|_| is_old).unwrap_or(form);
+            let optional = |role| matches!(role, Role::Address1 | Role::To | Role::Shift);
+            let is_known = |role| form.has(role) || matches!(role, Role::Offset | Role::Count);
+            assert!(
+                encoding.sources().all(|(role, _)| is_known(role)) || form.memory == Memory::Unknown,
+                "{}",
+                encoding.name
+            );
+            if form.memory != Memory::None {
+                let mut roles = form.srcs.iter().copied();
+                assert!(roles.all(|role| optional(role) || encoding.source(role).is_some()), "{}", encoding.name);
+            }
+        }
     }
 
     /// A row says the value of fixed bits only.

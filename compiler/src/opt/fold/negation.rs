@@ -37,8 +37,7 @@ impl Pass<'_> {
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };
         // All users of the predicate must take over the negation.
         let users = self.uses[test.0].clone();
-        use Opcode::{Ball, Bany, Br, Braa, Brao};
-        if users.iter().all(|&(user, _)| matches!(self.data(user).opcode, Br | Braa | Brao | Bany | Ball)) {
+        if users.iter().all(|&(user, _)| self.data(user).opcode.inverse_branch().is_some()) {
             reached(Arm::FoldInvertedBranch);
             self.set(test.1, 0, bool);
             for (user, slot) in users {

@@ -169,9 +169,7 @@ fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
             test.attrs = Attrs::Compare(Condition::Ne);
             Some(test)
         }
-        Opcode::AndB | Opcode::OrB | Opcode::XorB | Opcode::NotB if target.bitops_can_write_predicates => {
-            Some(InstrData::new(Opcode::AndB))
-        }
+        opcode if opcode.is_logic() && target.bitops_can_write_predicates => Some(InstrData::new(Opcode::AndB)),
         _ => None,
     }
 }

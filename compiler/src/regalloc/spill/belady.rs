@@ -400,7 +400,7 @@ impl PressureLimiter<'_> {
                 uses.pop();
             }
         }
-        let is_copy = matches!(data.opcode, Opcode::Collect | Opcode::Split | Opcode::ParallelCopy);
+        let is_copy = data.opcode.is_copy();
         let dying: SmallVec<[Value; 8]> = reads.iter().copied().filter(|&v| self.next_use(v) == NEVER).collect();
         let dying_vectors: SmallVec<[Value; 4]> =
             dying.iter().copied().filter(|&v| !is_copy && is_vector(self.program, v)).collect();

@@ -3,8 +3,10 @@
 //! The vector's reload is at the collect, so no store to its slots may be in between. This only shortens live ranges.
 
 use super::super::lower_spills::needs_base_to_the_end;
-use super::rewrite::attributes;
+use super::rewrite::elements;
 use super::scalars::{general_result, general_value};
+use crate::ir3::access::build;
+use crate::ir3::opcode::Role;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, OperandFlags, Program, Src, SrcOperand, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
@@ -35,7 +37,7 @@ pub fn run(program: &mut Program) {
                     }
                 }
                 Opcode::SpillMacro => {
-                    let (Attrs::Memory(memory), Some(src)) = (&data.attrs, data.srcs.get(1)) else { continue };
+                    let (Attrs::Memory(memory), Some(src)) = (&data.attrs, data.source(Role::Data)) else { continue };
                     let size = if src.class.half { 2 } else { 4 };
                     stores.extend((0..src.mask.span()).map(|k| (memory.offset as u32 + k * size, at)));
                 }
@@ -59,7 +61,7 @@ pub fn run(program: &mut Program) {
 
 /// The address of a reload.
 fn address(data: &InstrData) -> Option<u32> {
-    match data.srcs.get(1)?.operand {
+    match data.source(Role::Offset)?.operand {
         SrcOperand::Immediate(address) => Some(address),
         _ => None,
     }
@@ -94,10 +96,7 @@ fn make_reload(data: &mut InstrData, base: Src, address: u32) {
     let Some(dst) = data.dsts.first_mut() else { return };
     let components = dst.mask.span();
     dst.flags.set(OperandFlags::EARLY_CLOBBER, needs_base_to_the_end(components));
-    data.opcode = Opcode::ReloadMacro;
-    data.attrs = Attrs::Memory(attributes(dst.class, components as u8));
-    data.srcs.clear();
-    data.srcs.push(base);
-    data.srcs.push(Src::immediate(address, false));
-    data.srcs.push(Src::immediate(components, false));
+    let operands = [(Role::Index, base), (Role::Offset, Src::immediate(address, false))];
+    let reload = build::memory(Opcode::ReloadMacro, elements(dst.class, components as u8), &operands);
+    (data.opcode, data.attrs, data.srcs) = (reload.opcode, reload.attrs, reload.srcs);
 }

@@ -8,9 +8,11 @@ use super::super::liveness::Liveness;
 use super::belady::Plan;
 use super::scalars::{define, general_result, general_value};
 use super::slots::SpillSlots;
+use crate::ir3::access::build::{self, MemoryElements};
+use crate::ir3::opcode::Role;
 use crate::ir3::{
-    AddressSpace, Attrs, Block, Instr, InstrData, MemoryAttrs, Opcode, Place, Program, RegClass, Round, Src,
-    SrcOperand, Type, Value, WriteMask,
+    Attrs, Block, Instr, InstrData, MemoryAttrs, Opcode, Place, Program, RegClass, Round, Src, SrcOperand, Type, Value,
+    WriteMask,
 };
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
@@ -238,13 +240,15 @@ impl Rewriter<'_> {
     fn push_store(&mut self, program: &mut Program, value: Value, components: u8, address: u32) {
         let class = program.values[value].class;
         let mask = WriteMask::first(u32::from(components));
-        let mut data = InstrData::new(Opcode::SpillMacro);
-        data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
-        data.srcs.push(Src::reg(Place::Value(value), class, mask));
-        data.srcs.push(Src::immediate(u32::from(components), false));
-        data.attrs = Attrs::Memory(MemoryAttrs { offset: address as i32, ..attributes(class, components) });
+        let attrs = MemoryAttrs { offset: address as i32, ..elements(class, components).into() };
+        let stored = Src::reg(Place::Value(value), class, mask);
+        let data = build::memory(Opcode::SpillMacro, attrs, &[(Role::Index, self.base()), (Role::Data, stored)]);
         let store = program.instrs.push(data);
         self.out.push(store);
+    }
+
+    fn base(&self) -> Src {
+        Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR)
     }
 
     fn reload(&mut self, program: &mut Program, slots: &mut SpillSlots, value: Value) {
@@ -257,12 +261,12 @@ impl Rewriter<'_> {
             data
         } else {
             let Some(address) = slots.of(value) else { return };
-            let mut data = InstrData::new(Opcode::ReloadMacro);
-            data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
-            data.srcs.push(Src::immediate(address, false));
-            data.srcs.push(Src::immediate(1, false));
-            data.attrs = Attrs::Memory(attributes(class, 1));
-            data
+            let offset = Src::immediate(address, false);
+            build::memory(
+                Opcode::ReloadMacro,
+                elements(class, 1),
+                &[(Role::Index, self.base()), (Role::Offset, offset)],
+            )
         };
         let (instr, name) = define(program, data, class, 1);
         self.out.push(instr);
@@ -363,12 +367,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The attributes of a store or load of `components` registers of a class.
-pub fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
-    MemoryAttrs {
-        ty: Some(if class.half { Type::U16 } else { Type::U32 }),
-        components: Some(components.into()),
-        space: Some(AddressSpace::Scratch),
-        ..MemoryAttrs::default()
-    }
+/// The elements of a store or load of `components` registers of a class.
+pub fn elements(class: RegClass, components: u8) -> MemoryElements {
+    MemoryElements { ty: if class.half { Type::U16 } else { Type::U32 }, components }
 }

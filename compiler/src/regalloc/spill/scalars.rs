@@ -201,7 +201,7 @@ impl Scalarizer {
             match program.instrs[instr].opcode {
                 // Their sources are set later.
                 Opcode::Phi => self.out.push(instr),
-                Opcode::Collect | Opcode::Split | Opcode::ParallelCopy => self.look_through(program, instr),
+                opcode if opcode.is_copy() => self.look_through(program, instr),
                 _ => {
                     self.rewrite_sources(program, instr);
                     self.out.push(instr);

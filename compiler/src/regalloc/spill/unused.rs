@@ -1,5 +1,6 @@
 //! Removes dead code of a spilled program: unused values, and stores to slots that are never loaded.
 
+use crate::ir3::opcode::Role;
 use crate::ir3::{Attrs, Instr, Opcode, Program, SrcOperand};
 use rustc_hash::FxHashSet;
 
@@ -39,7 +40,7 @@ fn remove_stores(program: &mut Program) -> bool {
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         if let (Opcode::ReloadMacro, Some(SrcOperand::Immediate(address))) =
-            (data.opcode, data.srcs.get(1).map(|src| src.operand))
+            (data.opcode, data.source(Role::Offset).map(|src| src.operand))
         {
             let components = data.dsts.first().map_or(0, |dst| dst.mask.span());
             let size = data.dsts.first().map_or(4, |dst| if dst.class.half { 2 } else { 4 });
@@ -50,8 +51,8 @@ fn remove_stores(program: &mut Program) -> bool {
     let is_dead_store = |instr: &Instr| {
         let data = &instrs[*instr];
         let Attrs::Memory(memory) = &data.attrs else { return false };
-        let size = data.srcs.get(1).map_or(4, |src| if src.class.half { 2 } else { 4 });
-        let components = data.srcs.get(1).map_or(0, |src| src.mask.span());
+        let size = data.source(Role::Data).map_or(4, |src| if src.class.half { 2 } else { 4 });
+        let components = data.source(Role::Data).map_or(0, |src| src.mask.span());
         data.opcode == Opcode::SpillMacro
             && (0..components).all(|k| !loaded.contains(&(memory.offset as u32 + k * size)))
     };

@@ -40,7 +40,7 @@ pub(super) fn is_covered(opcode: Opcode) -> bool {
 /// The opcodes that have the operands of an opcode: those of its family, and in a final program the one that a pass replaces by it.
 fn alike(family: Family, opcode: Opcode, property: Property) -> impl Iterator<Item = Opcode> {
     let base = move |opcode: Opcode| {
-        match opcode.form() {
+        match opcode.family() {
             name if name.starts_with("gather4") => "gather4",
             // A fetch of a level has coordinates of its own.
             name if name.starts_with("isam") && !matches!(property, Property::Source(..)) => "isam",

@@ -67,9 +67,7 @@ impl Reader {
         let Some(&last) = program.layout.last() else { return };
         let open = program.layout.iter().copied().filter(|&block| {
             let data = &program.blocks[block];
-            let ends = data.instrs.last().is_some_and(|&instr| {
-                matches!(program.instrs[instr].opcode, Opcode::End | Opcode::Chmask | Opcode::Ret)
-            });
+            let ends = data.instrs.last().is_some_and(|&instr| program.instrs[instr].opcode.ends_program());
             !ends && data.successors().next().is_none()
         });
         let open: Vec<Block> = open.collect();

@@ -2,7 +2,9 @@
 
 use super::alu::{TYPES, number_of};
 use super::{DecodeResult, Decoder, EncodeResult, Encoder};
-use crate::ir3::{Attrs, InstrFlags, Opcode, Src, TextureAttrs, WriteMask};
+use crate::ir3::access;
+use crate::ir3::opcode::{Coordinates, Role};
+use crate::ir3::{Attrs, InstrData, InstrFlags, Opcode, Src, TextureAttrs, WriteMask};
 use crate::machine::encoding::field::{Field, FieldName, Kind};
 use crate::machine::encoding::print::is_bindless;
 use crate::target::Generation;
@@ -14,10 +16,6 @@ const FLAGS: [(FieldName, InstrFlags); 3] = [
     (FieldName::HasOffset, InstrFlags::OFFSET),
 ];
 
-fn is_derivative(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Dsx | Opcode::Dsy | Opcode::Dsxpp1 | Opcode::Dsypp1)
-}
-
 /// The flags of a bit that means another thing for some opcodes: `.p`, and `.s` or `.v`.
 fn shared_flags(opcode: Opcode) -> (InstrFlags, InstrFlags) {
     match opcode {
@@ -28,32 +26,20 @@ fn shared_flags(opcode: Opcode) -> (InstrFlags, InstrFlags) {
 }
 
 /// The components of the coordinates with their companions, by the flags.
-fn coordinates(opcode: Opcode, flags: InstrFlags, written: u32) -> u32 {
-    let has = |flag| u32::from(flags.contains(flag));
-    let dimensions = 2 + has(InstrFlags::DIM_3D);
-    let companions = has(InstrFlags::SHADOW) + has(InstrFlags::ARRAY) + has(InstrFlags::PROJ);
-    match opcode {
-        _ if is_derivative(opcode) => written,
-        Opcode::Getsize | Opcode::Rgetpos | Opcode::Getpos => 1,
-        Opcode::Isam if flags.contains(InstrFlags::VECTOR) => 1,
-        Opcode::Isamm => dimensions + companions + 1,
-        Opcode::Samgq | Opcode::Samgp0 | Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3 => {
-            (dimensions + companions).max(4) + 2 * dimensions
-        }
-        Opcode::BrcstActive
-        | Opcode::QuadShuffleBrcst
-        | Opcode::QuadShuffleHoriz
-        | Opcode::QuadShuffleVert
-        | Opcode::QuadShuffleDiag => 1,
-        _ => dimensions + companions,
+fn coordinates(data: &InstrData, written: u32) -> u32 {
+    match data.form().coordinates {
+        Coordinates::Result => written,
+        Coordinates::One | Coordinates::Exchanged => 1,
+        _ if data.flags.contains(InstrFlags::VECTOR) => 1,
+        _ => access::coordinates(data).len() as u32,
     }
 }
 
 /// The components of offset and level.
-fn second(opcode: Opcode, flags: InstrFlags) -> u32 {
-    let offset = if flags.contains(InstrFlags::OFFSET) { 2 + u32::from(flags.contains(InstrFlags::DIM_3D)) } else { 0 };
-    let level = matches!(opcode, Opcode::Samb | Opcode::Saml | Opcode::Isaml | Opcode::QuadShuffleBrcst);
-    (offset + u32::from(level)).max(1)
+fn second(data: &InstrData) -> u32 {
+    let has = |flag| u32::from(data.flags.contains(flag));
+    let offset = has(InstrFlags::OFFSET) * (2 + has(InstrFlags::DIM_3D));
+    (offset + u32::from(data.form().has(Role::Level))).max(1)
 }
 
 impl Decoder {
@@ -81,13 +67,13 @@ impl Decoder {
         let a1 = self.descriptors(&mut attrs);
         let flags = self.data.flags;
         if self.encoding.prints(FieldName::Src1) {
-            let components = coordinates(opcode, flags, mask.0.count_ones());
+            let components = coordinates(&self.data, mask.0.count_ones());
             self.push_register(FieldName::Src1, src_half, components);
         }
         match self.encoding.field(FieldName::Src2).map(|field| field.kind) {
-            Some(Kind::Register(_)) => self.push_register(FieldName::Src2, src_half, second(opcode, flags)),
+            Some(Kind::Register(_)) => self.push_register(FieldName::Src2, src_half, second(&self.data)),
             Some(Kind::IfSet { .. } | Kind::IfSetOrOffset { .. }) if flags.contains(InstrFlags::OFFSET) => {
-                self.push_register(FieldName::Src2, src_half, second(opcode, flags));
+                self.push_register(FieldName::Src2, src_half, second(&self.data));
             }
             Some(Kind::IfSetOrOffset { offset, .. }) if flags.contains(InstrFlags::VECTOR) => {
                 let has = self.word >> offset & 1 != 0;
@@ -97,7 +83,7 @@ impl Decoder {
             }
             _ => {}
         }
-        if opcode == Opcode::BrcstActive
+        if self.data.form().has(Role::Tied)
             && let Some(dst) = self.data.dsts.first()
         {
             // What stays where no lane has a value.
@@ -189,19 +175,18 @@ impl Encoder<'_> {
             // Without it, vectors are not read: `.1d` for images alone.
             self.put(FieldName::OneD, u64::from(self.flag(InstrFlags::VECTOR)))?;
         }
-        let mut next = usize::from(self.flag(InstrFlags::S2EN));
         if self.encoding.prints(FieldName::Src1) {
-            let src = self.register(FieldName::Src1, next)?;
-            self.src_width(FieldName::Src1, src.class)?;
-            next += 1;
+            self.texture_register(FieldName::Src1, Role::Coordinates)?;
         }
+        let mut roles = data.form().srcs.iter().copied();
+        let second = roles.find(|role| matches!(role, Role::Offset | Role::Level | Role::Data)).unwrap_or(Role::Offset);
         match self.encoding.field(FieldName::Src2).map(|field| field.kind) {
-            Some(Kind::Register(_)) => self.second(next)?,
+            Some(Kind::Register(_)) => self.texture_register(FieldName::Src2, second)?,
             Some(Kind::IfSet { bit } | Kind::IfSetOrOffset { bit, .. }) if self.word >> bit & 1 != 0 => {
-                self.second(next)?;
+                self.texture_register(FieldName::Src2, second)?;
             }
             Some(Kind::IfSetOrOffset { offset, .. }) if self.flag(InstrFlags::VECTOR) => {
-                let value = self.immediate(FieldName::Src2, next)?;
+                let value = self.immediate(FieldName::Src2, data.position(second).unwrap_or(usize::MAX))?;
                 if value != 0 {
                     self.set(offset);
                     self.put(FieldName::Src2, value.into())?;
@@ -209,18 +194,16 @@ impl Encoder<'_> {
             }
             _ => {}
         }
-        if data.opcode == Opcode::BrcstActive {
-            let kept = self.src(next, FieldName::Dst)?;
-            if data.dsts.first().map(|dst| &dst.place) != kept.place() {
-                return self.fail(FieldName::Dst, "other registers than those of the value that stays");
-            }
+        let is_other = |kept: &Src| data.dsts.first().map(|dst| &dst.place) != kept.place();
+        if data.form().has(Role::Tied) && data.source(Role::Tied).is_none_or(is_other) {
+            return self.fail(FieldName::Dst, "other registers than those of the value that stays");
         }
         if by_mode { self.mode(attrs) } else { self.indices(attrs) }
     }
 
-    fn second(&mut self, index: usize) -> EncodeResult {
-        let src = self.register(FieldName::Src2, index)?;
-        self.src_width(FieldName::Src2, src.class)
+    fn texture_register(&mut self, name: FieldName, role: Role) -> EncodeResult {
+        let src = self.register(name, self.data.position(role).unwrap_or(usize::MAX))?;
+        self.src_width(name, src.class)
     }
 
     fn indices(&mut self, attrs: &TextureAttrs) -> EncodeResult {

@@ -56,7 +56,7 @@ impl Accesses {
                 continue;
             }
             let registers = registers(data);
-            let its = words.iter().copied().filter(|word| word.opcode.form() == data.opcode.form());
+            let its = words.iter().copied().filter(|word| word.opcode.family() == data.opcode.family());
             if let Some(word) = unanimous(its.filter(|word| self::registers(word) == registers)) {
                 self.by_serial.insert(last.serials[instr], word.clone());
             }
@@ -71,8 +71,8 @@ impl Accesses {
             self.by_serial.insert(last.serials[instr.1], prefetch.clone());
         }
         let texts: Vec<_> = last.iter_instrs().filter(|&(_, instr)| !last.instrs[instr].opcode.is_meta()).collect();
-        let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| last.instrs[instr].opcode.form()).collect();
-        let of_words: Vec<&str> = words.iter().map(|word| word.opcode.form()).collect();
+        let of_texts: Vec<&str> = texts.iter().map(|&(_, instr)| last.instrs[instr].opcode.family()).collect();
+        let of_words: Vec<&str> = words.iter().map(|word| word.opcode.family()).collect();
         let mut left_words: BTreeSet<usize> = (0..words.len()).collect();
         let mut left_texts: BTreeSet<usize> = (0..texts.len()).collect();
         for (text, word) in pairs(&of_texts, &of_words) {
@@ -82,7 +82,7 @@ impl Accesses {
         }
         for at in left_texts {
             let instr = texts[at].1;
-            let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| word.opcode.form() == of_texts[at]);
+            let of_opcode = left_words.iter().map(|&at| words[at]).filter(|word| word.opcode.family() == of_texts[at]);
             if let Some(word) = unanimous(of_opcode) {
                 self.by_serial.insert(last.serials[instr], word.clone());
             }
@@ -108,7 +108,8 @@ impl Accesses {
             complete_move(data);
             complete_store(data);
             // A pass that changes the operation of an atomic does not change its address.
-            if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.form() == data.opcode.form()) {
+            if let Some(said) = self.by_serial.get(&serial).filter(|said| said.opcode.family() == data.opcode.family())
+            {
                 complete(data, said);
             } else if matches!(data.opcode, Opcode::Stp | Opcode::Stl | Opcode::Stlw) {
                 lost.push(instr);
@@ -393,14 +394,14 @@ mod tests {
 
     #[test]
     fn atomics_of_one_form_access_the_same() {
-        assert_eq!(Opcode::AtomicBAdd.form(), Opcode::AtomicBOr.form());
+        assert_eq!(Opcode::AtomicBAdd.family(), Opcode::AtomicBOr.family());
         for (a, b) in [
             (Opcode::AtomicBAdd, Opcode::AtomicAdd),
             (Opcode::AtomicBAdd, Opcode::AtomicSAdd),
             (Opcode::AtomicBAdd, Opcode::Ldib),
             (Opcode::Stib, Opcode::Ldib),
         ] {
-            assert_ne!(a.form(), b.form());
+            assert_ne!(a.family(), b.family());
         }
     }
 

@@ -196,7 +196,7 @@ fn bless(pair: &PairFile, found: &PairVerdict) {
     for (key, value) in &pair.options {
         line += &format!(" {key}={value}");
     }
-    std::fs::write(&pair.before, format!("{line}\n{rest}")).expect("a file that can be written");
+    std::fs::write(&pair.path, format!("{line}\n{rest}")).expect("a file that can be written");
 }
 
 fn pairs(folder: &Path) -> Vec<PairFile> {

@@ -241,22 +241,17 @@ fn an_unsound_prover_is_5() {
         let files = fs::read_dir(family.expect("a family").path()).into_iter().flatten();
         files.map(|file| file.expect("a file").path()).collect::<Vec<_>>()
     });
-    let refuted = pairs.filter_map(|before| {
-        let after = before.to_str()?.replace(".before.", ".after.");
-        (after != before.to_str()? && Path::new(&after).is_file()).then(|| (before.clone(), after))
+    let forged = pairs.filter_map(|pair| pair.to_str().map(str::to_owned)).find(|pair| {
+        let expected = fs::read_to_string(pair).expect("a pair");
+        let plain = !expected.lines().next().is_some_and(|line| line.contains("gpu="));
+        plain && run(folder.path(), &format!("check {pair} --engine interpreter")).0 == Some(1)
     });
-    let forged =
-        refuted.map(|(before, after)| (before.to_str().expect("UTF-8").to_owned(), after)).find(|(before, after)| {
-            let expected = fs::read_to_string(before).expect("a pair");
-            let plain = !expected.lines().next().is_some_and(|line| line.contains("gpu="));
-            plain && run(folder.path(), &format!("check {before} {after} --engine interpreter")).0 == Some(1)
-        });
-    let (before, after) = forged.expect("a pair that differs");
-    let load = |path: &str| report::load(Path::new(path), None).expect("a pair").remove(0).program.text();
+    let pair = forged.expect("a pair that differs");
+    let [before, after] = report::load_pair(Path::new(&pair), None).expect("a pair").map(|side| side.text());
     let cache = Cache::new(&folder.path().join("cache")).expect("a folder");
-    let key = VerdictKey::of(&[target.name, "Uninterpreted", &load(&before), &load(&after)]);
+    let key = VerdictKey::of(&[target.name, "Uninterpreted", &before, &after]);
     cache.put(key, &Vec::<String>::new());
-    let text = expect(&folder, &format!("check {before} {after} --engine interpreter,smt --cache cache"), 5);
+    let text = expect(&folder, &format!("check {pair} --engine interpreter,smt --cache cache"), 5);
     assert!(text.contains("proved a boundary that a run refutes"), "{text}");
 }
 
@@ -323,8 +318,7 @@ fn what_cannot_be_written_is_74() {
 fn what_cannot_be_written_later_is_74_too() {
     let folder = folder("unwritten-later");
     let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs/arithmetic");
-    let side = |side: &str| pairs.join(format!("absolute-by-max.{side}.nir")).display().to_string();
-    let check = format!("check {} {} --engine smt", side("before"), side("after"));
+    let check = format!("check {} --engine smt", pairs.join("absolute-by-max.pair").display());
     expect(&folder, &format!("{check} --emit-smt queries"), 0);
     // The files of the queries become folders.
     let queries = fs::read_dir(folder.path().join("queries")).expect("queries");

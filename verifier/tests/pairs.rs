@@ -1,4 +1,4 @@
-//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.before.*` and `.after.*`, and the verdict of every engine.
+//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.pair`, and the verdict of every engine.
 //!
 //! The first line of a before file is the verdict, the second describes the pair:
 //!
@@ -73,8 +73,7 @@ impl PairVerdict {
 
 struct PairFile {
     name: String,
-    before: PathBuf,
-    after: PathBuf,
+    path: PathBuf,
     expected: PairVerdict,
     options: Vec<(String, String)>,
 }
@@ -84,14 +83,12 @@ impl PairFile {
         self.options.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Reads the first lines of a before file.
-    fn read(folder: &Path, before: PathBuf) -> Result<Self, String> {
-        let path = before.display().to_string();
-        let relative = before.strip_prefix(folder).map_err(|error| error.to_string())?.to_string_lossy().into_owned();
-        let (name, _) = relative.split_once(".before.").ok_or(format!("{path}: not a before file"))?;
-        let after = ["nir", "ir3", "vec4"].map(|kind| folder.join(format!("{name}.after.{kind}")));
-        let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
-        let text = std::fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
+    /// Reads the first lines of a file.
+    fn read(folder: &Path, file: PathBuf) -> Result<Self, String> {
+        let path = file.display().to_string();
+        let relative = file.strip_prefix(folder).map_err(|error| error.to_string())?.to_string_lossy().into_owned();
+        let name = relative.strip_suffix(".pair").ok_or(format!("{path}: not a pair"))?;
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
         let mut lines = text.lines();
         let line = lines.next().and_then(|line| line.strip_prefix("// expect: "));
         let line = line.ok_or(format!("{path}: the first line is not `// expect: …`"))?;
@@ -110,16 +107,16 @@ impl PairFile {
             ),
             None => expectation(line).ok_or(format!("{path}: no verdict: `{line}`"))?,
         };
-        Ok(Self { name: name.to_owned(), before, after, expected, options })
+        Ok(Self { name: name.to_owned(), path: file, expected, options })
     }
 
     /// Runs the engines; returns the verdict, and their results as text.
     fn run_engines(&self) -> (PairVerdict, String) {
         let gpu = self.option("gpu").unwrap_or("a660");
         let target = Target::by_name(gpu).unwrap_or_else(|_| panic!("{}: no GPU {gpu}", self.name));
-        let [before, after] = match [&self.before, &self.after].map(|path| load(path, &target)) {
-            [Ok(before), Ok(after)] => [before, after],
-            [Err(error), _] | [_, Err(error)] => return (PairVerdict::Refused(error.clone()), error),
+        let [before, after] = match load(&self.path, &target) {
+            Ok(sides) => sides,
+            Err(error) => return (PairVerdict::Refused(error.clone()), error),
         };
         let runs = self.option("runs").map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
         let envs: Vec<Env> = env_seeds(3, runs).into_iter().map(Env::from_seed).collect();
@@ -182,15 +179,13 @@ fn expectation(line: &str) -> Option<(PairVerdict, Vec<(String, String)>)> {
     Some((outcome, options.collect::<Option<_>>()?))
 }
 
-fn load(path: &Path, target: &Target) -> Result<Snapshot, String> {
-    let programs = report::load(path, Some(*target)).map_err(|error| error.to_string())?;
-    let [program] = <[_; 1]>::try_from(programs).map_err(|_| format!("{}: not one program", path.display()))?;
-    Ok(program.program)
+fn load(path: &Path, target: &Target) -> Result<[Snapshot; 2], String> {
+    report::load_pair(path, Some(*target)).map_err(|error| error.to_string())
 }
 
 /// Writes the verdict that was found to the first line.
 fn bless(pair: &PairFile, found: &PairVerdict) {
-    let text = std::fs::read_to_string(&pair.before).expect("a file that was read before");
+    let text = std::fs::read_to_string(&pair.path).expect("a file that was read before");
     let (_, rest) = text.split_once('\n').expect("two lines");
     let mut line = format!("// expect: {}", found.text());
     if let PairVerdict::Refused(why) = found {
@@ -201,7 +196,7 @@ fn bless(pair: &PairFile, found: &PairVerdict) {
     for (key, value) in &pair.options {
         line += &format!(" {key}={value}");
     }
-    std::fs::write(&pair.before, format!("{line}\n{rest}")).expect("a file that can be written");
+    std::fs::write(&pair.path, format!("{line}\n{rest}")).expect("a file that can be written");
 }
 
 fn pairs(folder: &Path) -> Vec<PairFile> {
@@ -211,10 +206,8 @@ fn pairs(folder: &Path) -> Vec<PairFile> {
         let family = family.expect("an entry of corpus/pairs").path();
         let files: Vec<PathBuf> =
             std::fs::read_dir(&family).expect("a family").map(|file| file.expect("a file").path()).collect();
-        let befores = files.iter().filter(|path| path.to_string_lossy().contains(".before."));
-        match befores.map(|path| PairFile::read(folder, path.clone())).collect::<Result<Vec<_>, _>>() {
-            Ok(of_family) if of_family.len() * 2 == files.len() => pairs.extend(of_family),
-            Ok(_) => problems.push(format!("{}: files that are no pairs", family.display())),
+        match files.into_iter().map(|path| PairFile::read(folder, path)).collect::<Result<Vec<_>, _>>() {
+            Ok(of_family) => pairs.extend(of_family),
             Err(problem) => problems.push(problem),
         }
     }

@@ -19,6 +19,7 @@ use ir3_verifier::harness::report::Named;
 use ir3_verifier::harness::report::page::PageFolder;
 use ir3_verifier::harness::report::pair::PairEvidence;
 use ir3_verifier::programs::mesa::input::{InputKind, Source};
+use ir3_verifier::programs::mesa::pair_file::read_pair;
 use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::Snapshot;
@@ -32,12 +33,12 @@ use std::time::Duration;
 #[derive(Args)]
 pub struct Check {
     /// The program before: nir or ir3, or a Mesa log, whose nir is used; if AFTER is a log too, all programs of both
-    /// logs are compared.
+    /// logs are compared. Without AFTER: both programs, with a line `// after` between them.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The program after.
     #[arg(value_name = "AFTER")]
-    after: PathBuf,
+    after: Option<PathBuf>,
     /// The number of random environments (inputs) that both are run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = values::count::<u32>())]
     runs: u32,
@@ -162,7 +163,10 @@ impl Rows<'_> {
     fn programs(&mut self, before: Named, after: Named, is_of_log: bool) -> Result<(), Failure> {
         let Check { runs, seed, env, fuel, .. } = self.options;
         let target = before.target;
-        let name = format!("{} → {}", before.name, after.name);
+        let name = match before.name == after.name {
+            true => before.name.clone(),
+            false => format!("{} → {}", before.name, after.name),
+        };
         for side in [&before, &after] {
             output::taken(&side.name, &side.taken);
         }
@@ -415,7 +419,10 @@ impl Check {
         }
         let pages = self.html.as_deref().map(PageFolder::create).transpose()?;
         let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true };
-        let sources = [Source::read(&self.before)?, Source::read(&self.after)?];
+        let sources = match &self.after {
+            Some(after) => [Source::read(&self.before)?, Source::read(after)?],
+            None => read_pair(&self.before)?,
+        };
         let logs = sources.iter().filter(|source| source.kind == InputKind::Log).count();
         if logs == 2 {
             let shaders = sources.each_ref().map(|source| shaders_of(&source.path, &source.text));

@@ -129,22 +129,16 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
     };
     let mut found = Vec::new();
     for family in files(folder)?.into_iter().filter(|path| path.is_dir()) {
-        for before in files(&family)? {
-            let path = before.to_string_lossy().into_owned();
-            let Some((start, _)) = path.split_once(".before.") else { continue };
-            let text = fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
+        for file in files(&family)? {
+            let path = file.to_string_lossy().into_owned();
+            let Some(start) = path.strip_suffix(".pair") else { continue };
+            let text = fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
             let expected = text.lines().next().and_then(|line| line.strip_prefix("// expect: ")).unwrap_or_default();
             let differs = ["refuted", "not proved", "never proved"].iter().any(|verdict| expected.starts_with(verdict));
             if !differs || expected.contains("gpu=") {
                 continue;
             }
-            let after = ["nir", "ir3"].map(|kind| PathBuf::from(format!("{start}.after.{kind}")));
-            let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
-            let load = |path: &Path| match report::load(path, Some(*machine)) {
-                Ok(mut programs) if programs.len() == 1 => Ok(programs.remove(0).program),
-                Ok(_) => Err(format!("{}: not one program", path.display())),
-                Err(error) => Err(error.to_string()),
-            };
+            let [before, after] = report::load_pair(&file, Some(*machine)).map_err(|error| error.to_string())?;
             found.push(Candidate {
                 campaign: BY_HAND,
                 number: found.len() as u64,
@@ -154,8 +148,8 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
                     .trim_start_matches('/')
                     .to_owned(),
                 stage: None,
-                before: load(&before)?,
-                after: load(&after)?,
+                before,
+                after,
                 differs: true,
                 envs: Vec::new(),
             });

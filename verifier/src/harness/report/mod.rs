@@ -15,4 +15,4 @@ pub mod shader_db;
 
 pub use finals::{FinalProgram, finals, generated_final, instruction_text};
 pub use natives::{NativeError, NativeProgram, native};
-pub use programs::{Named, Unread, load, load_source, parse, read_log_nir, unread, unread_of};
+pub use programs::{Named, Unread, load, load_pair, load_source, parse, read_log_nir, unread, unread_of};

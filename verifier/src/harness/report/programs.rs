@@ -4,6 +4,7 @@ use super::machine_code::{MachineCode, machine_code};
 use crate::programs::mesa::fragment::{self, CompletedNir, OldText};
 use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
 use crate::programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
+use crate::programs::mesa::pair_file::read_pair;
 use crate::semantics::Snapshot;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
@@ -319,6 +320,19 @@ fn texts_of(Source { path, kind, text }: Source, gpu: Option<Target>) -> Result<
 /// If the file cannot be read, or is not such a text; with the position.
 pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> {
     unread(path, gpu).map(|text| text?.read()).collect()
+}
+
+/// Loads both programs of a file with two (`pair_file.rs`).
+///
+/// # Errors
+/// If the file cannot be read, or does not have two programs; with the position.
+pub fn load_pair(path: &Path, gpu: Option<Target>) -> Result<[Snapshot; 2], InputError> {
+    let [before, after] = read_pair(path)?;
+    let load = |source: Source| {
+        let only = load_source(source, gpu)?.into_iter().next();
+        only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: path.to_owned() })
+    };
+    Ok([load(before)?, load(after)?])
 }
 
 /// Loads the programs of a file that has been read.

@@ -53,6 +53,14 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
+    /// The file does not have two programs.
+    #[error("{path}: found {found} lines `// after`, expected one between two programs", path = path.display())]
+    NoPair {
+        /// The file.
+        path: PathBuf,
+        /// The number of lines that separate programs.
+        found: usize,
+    },
     /// The file is not text.
     #[error("{place}: found the byte {byte:#04x} at offset {offset}, expected UTF-8 text")]
     NotText {

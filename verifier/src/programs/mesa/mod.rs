@@ -13,6 +13,7 @@ pub mod log;
 pub mod mixed;
 pub mod native;
 pub mod origin;
+pub mod pair_file;
 mod paste;
 pub mod shader;
 pub mod statistics;

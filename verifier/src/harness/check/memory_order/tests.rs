@@ -14,11 +14,8 @@ use std::path::Path;
 /// A pair of corpus/pairs.
 fn pair(name: &str) -> [Snapshot; 2] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
-    ["before", "after"].map(|side| {
-        let path = folder.join(format!("{name}.{side}.nir"));
-        let programs = report::load(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"));
-        programs.into_iter().next().expect("a program").program
-    })
+    let path = folder.join(format!("{name}.pair"));
+    report::load_pair(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn found_in(name: &str, envs: &[Env]) -> Option<MemoryOrder> {

@@ -1,11 +1,12 @@
 //! The environment of a program: all of it follows from one seed.
 //!
 //! [`mod@env`] has inputs, constants and buffers, [`aliases`] which of them are one memory, [`memory`] the words that a program reads and writes, [`texture`] the texels; [`sync`]
-//! has the operations on waves, [`exchange`] an idiom of ir3, [`hints`] what makes inputs fit a program, [`corners`] values at
+//! has the operations on waves, [`exchange`] an idiom of ir3, [`hints`] what makes inputs fit a program, [`device`] rules of runs that a device of Vulkan is compared with, [`corners`] values at
 //! which operations go wrong.
 
 pub mod aliases;
 pub mod corners;
+pub mod device;
 pub mod env;
 pub mod exchange;
 pub mod hints;

@@ -1,0 +1,317 @@
+//! One program on a device and in the interpreter.
+
+use super::races::{Race, first_race};
+use crate::programs::spirv::{Modes, Module};
+use crate::programs::vulkan::{Device, DeviceError, Job, Kind, Layout, Properties, lanes_of, prepare};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::aliases::{Aliasing, MemoryName};
+use crate::semantics::environment::device::DeviceRules;
+use crate::semantics::environment::env::{Env, first_lanes};
+use crate::semantics::environment::memory::Space;
+use crate::semantics::interp::nir::Decoded;
+use crate::semantics::interp::{End, Outcome, Scratch};
+use crate::support::panics::catch;
+use ir3_compiler::nir::Shader;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A word of a storage buffer in which the device and the interpreter differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The buffer.
+    pub buffer: Binding,
+    /// The word.
+    pub word: u32,
+    /// The word in the interpreter.
+    pub expected: u32,
+    /// The word on the device.
+    pub actual: u32,
+    /// The bits that are open.
+    pub open: u32,
+    /// The program stores the word.
+    pub is_stored: bool,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buffer, word, expected, actual, open, is_stored } = self;
+        let name = MemoryName::of(Space::Ssbo, *buffer);
+        write!(f, "{name} byte {}: expected {expected:#010x}, got {actual:#010x}", word * 4)?;
+        if *open != 0 {
+            write!(f, " (open bits {open:#010x})")?;
+        }
+        if !is_stored {
+            f.write_str(", which the program does not store")?;
+        }
+        Ok(())
+    }
+}
+
+/// The words that a program stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordCounts {
+    /// Compared in all bits.
+    pub exact: u64,
+    /// Compared in some bits.
+    pub partly: u64,
+    /// Open, and as the interpreter has them without the modes of a device.
+    pub agreed: u64,
+    /// Open, and other ones.
+    pub open: u64,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All words agree, in all bits that are compared.
+    Equal,
+    /// Some words differ: the number of them, and the first ones.
+    Differs(usize, Vec<Difference>),
+    /// The driver or the device is at fault.
+    Fault(Kind, String),
+    /// The device has not executed the program.
+    Refused(Kind, String),
+    /// The specification gives the program no meaning, or none is known here, so it was not executed.
+    Excluded(String),
+    /// All that the program stores is open.
+    NothingCompared,
+}
+
+impl Verdict {
+    /// Returns true for what is reported as a failure.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::Differs(..) | Self::Fault(..))
+    }
+
+    /// Returns true if the other one is a failure of the same kind.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Differs(..), Self::Differs(..)) => true,
+            (Self::Fault(a, _), Self::Fault(b, _)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// The kind of the verdict.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Differs(..) => "differs",
+            Self::Fault(kind, _) | Self::Refused(kind, _) => kind.name(),
+            Self::Excluded(_) => "excluded",
+            Self::NothingCompared => "nothing-compared",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equal => f.write_str("equal"),
+            Self::Differs(count, first) => {
+                let words = if *count == 1 { "word differs" } else { "words differ" };
+                write!(f, "{count} {words}")?;
+                first.first().map_or(Ok(()), |first| write!(f, ": {first}"))
+            }
+            Self::Fault(kind, why) | Self::Refused(kind, why) if why.is_empty() => write!(f, "{kind}"),
+            Self::Fault(kind, why) | Self::Refused(kind, why) => write!(f, "{kind}: {why}"),
+            Self::Excluded(why) => write!(f, "excluded: {why}"),
+            Self::NothingCompared => f.write_str("nothing compared: all that is stored is open"),
+        }
+    }
+}
+
+/// A comparison, with its evidence.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The result.
+    pub verdict: Verdict,
+    /// The words that the program stores.
+    pub words: WordCounts,
+    /// What the specification leaves open in this run, by name.
+    pub freedoms: BTreeSet<&'static str>,
+    /// The operations that were replaced, as the device or the specification does not have them.
+    pub replaced: BTreeSet<String>,
+    /// The module, if it was executed.
+    pub module: Vec<u32>,
+    /// The program and the environment that were compared.
+    pub prepared: Option<Box<(Shader, Env)>>,
+    /// Lanes access one byte without an order.
+    races: bool,
+}
+
+impl Observation {
+    fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            words: WordCounts::default(),
+            freedoms: BTreeSet::new(),
+            replaced: BTreeSet::new(),
+            module: Vec::new(),
+            prepared: None,
+            races: false,
+        }
+    }
+
+    /// The observation of a program on which a part of the harness panics.
+    pub(super) fn panicked(panic: &str) -> Self {
+        Self::excluded(format!("a panic: {panic}"))
+    }
+
+    fn excluded(why: impl Into<String>) -> Self {
+        Self::new(Verdict::Excluded(why.into()))
+    }
+}
+
+/// The differences of a verdict that are listed.
+const LISTED: usize = 64;
+
+/// The environment of a prepared program on a device: one workgroup.
+fn environment(env: &Env, shader: &Shader, properties: &Properties, layout: Layout) -> Env {
+    let lanes = lanes_of(shader);
+    let mut env = env.clone();
+    env.aliases = Some(Aliasing::Disjoint);
+    env.lanes = Some(first_lanes(lanes));
+    env.device = Some(DeviceRules { buffer_bytes: layout.buffer_bytes(lanes), modes: Some(properties.floats) });
+    for component in 0..3 {
+        env.system.insert(format!("WorkgroupId.{component}"), vec![0]);
+        env.system.insert(format!("BaseWorkgroupId.{component}"), vec![0]);
+        env.system.insert(format!("NumWorkgroups.{component}"), vec![1]);
+    }
+    env.system.insert("SubgroupSize.0".to_owned(), vec![properties.subgroup_size]);
+    env.system.insert("SubgroupId.0".to_owned(), vec![0]);
+    env
+}
+
+/// The expected contents of a storage buffer.
+struct Expected {
+    value: u32,
+    open: u32,
+}
+
+/// Prepares a program and compares it. If lanes race where all of them access one part of each buffer, each has a part of its own.
+///
+/// # Errors
+/// If the device is gone.
+pub fn observe(
+    device: &mut Device,
+    shader: &Shader,
+    env: &Env,
+    scratch: &mut Scratch,
+) -> Result<Observation, DeviceError> {
+    let mut last = None;
+    for layout in [Layout::Shared, Layout::Private] {
+        let prepared = match prepare(shader, device.properties(), layout) {
+            Ok(prepared) => prepared,
+            Err(why) => return Ok(Observation::excluded(why)),
+        };
+        let env = environment(env, &prepared.shader, device.properties(), layout);
+        let mut seen = observe_prepared(device, &prepared.shader, &env, scratch)?;
+        seen.replaced = prepared.replaced;
+        seen.prepared = Some(Box::new((prepared.shader, env)));
+        let races = seen.races;
+        last = Some(seen);
+        if !races {
+            break;
+        }
+    }
+    Ok(last.unwrap_or_else(|| Observation::excluded("no layout")))
+}
+
+/// Runs a prepared program in the interpreter and on a device, in an environment that has the rules of the device.
+fn observe_prepared(
+    device: &mut Device,
+    shader: &Shader,
+    env: &Env,
+    scratch: &mut Scratch,
+) -> Result<Observation, DeviceError> {
+    let Some(rules) = env.device else { return Ok(Observation::excluded("an environment without a device")) };
+    let lanes = lanes_of(shader);
+    let decoded = match Decoded::new(shader) {
+        Ok(decoded) => decoded,
+        Err(why) => return Ok(Observation::excluded(format!("the interpreter does not support {}", why.what))),
+    };
+    let (outcome, trace) = scratch.traced(|scratch| decoded.run(env, env.fuel(), scratch));
+    match &outcome.end {
+        End::Finished => {}
+        End::OutOfFuel => return Ok(Observation::excluded("a run without an end")),
+        End::Undefined { reason, .. } => {
+            return Ok(Observation { freedoms: outcome.freedoms, ..Observation::excluded(reason.to_string()) });
+        }
+    }
+    if let Some(race) = first_race(&trace, first_lanes(lanes)) {
+        let races = matches!(race, Race::Data | Race::AtomicOrder);
+        return Ok(Observation { races, ..Observation::excluded(race.name()) });
+    }
+    let floats = rules.modes.unwrap_or_default();
+    let modes = Modes { floats, reconverges: device.properties().reconverges };
+    let module = match catch(|| Module::for_device(shader, modes)) {
+        Ok(Ok(module)) => module,
+        Ok(Err(why)) => return Ok(Observation::excluded(why.to_string())),
+        Err(_) => return Ok(Observation::excluded("a translation to SPIR-V that panics")),
+    };
+    let job = Job::new(module.words(), module.descriptors(), env, rules.buffer_bytes);
+    let execution = device.execute(&job)?;
+    let seen = |verdict| Observation {
+        freedoms: outcome.freedoms.clone(),
+        module: job.module.clone(),
+        ..Observation::new(verdict)
+    };
+    match execution.kind {
+        Kind::Executed => {}
+        kind if kind.is_fault() => return Ok(seen(Verdict::Fault(kind, execution.detail))),
+        kind => return Ok(seen(Verdict::Refused(kind, execution.detail))),
+    }
+    let loose = Env { device: Some(rules.loose()), ..env.clone() };
+    let loose = decoded.run(&loose, env.fuel(), scratch);
+    let (verdict, words) = compare(&job, &outcome, &loose, &execution.words);
+    Ok(Observation { words, ..seen(verdict) })
+}
+
+/// Compares the contents of the storage buffers of a job after its execution.
+fn compare(job: &Job, outcome: &Outcome, loose: &Outcome, actual: &[u32]) -> (Verdict, WordCounts) {
+    let stored = |of: &Outcome| -> FxHashMap<(Binding, u32), Expected> {
+        let words = of.memory.iter().filter(|word| word.space == Space::Ssbo);
+        words.map(|word| ((word.binding, word.word), Expected { value: word.value, open: word.poison })).collect()
+    };
+    let (strict, loose) = (stored(outcome), stored(loose));
+    let (mut words, mut count, mut differences) = (WordCounts::default(), 0, Vec::new());
+    let mut rest = actual;
+    for buffer in &job.buffers {
+        let Some(id) = buffer.storage() else { continue };
+        let Some((contents, more)) = rest.split_at_checked(buffer.words.len()) else {
+            return (Verdict::Refused(Kind::Failed, "an answer that is too short".to_owned()), words);
+        };
+        rest = more;
+        for ((&initial, &actual), word) in buffer.words.iter().zip(contents).zip(0..) {
+            let expected = strict.get(&(id, word));
+            let is_stored = expected.is_some();
+            let (value, open) = expected.map_or((initial, 0), |expected| (expected.value, expected.open));
+            if (value ^ actual) & !open != 0 {
+                count += 1;
+                if differences.len() < LISTED {
+                    differences.push(Difference { buffer: id, word, expected: value, actual, open, is_stored });
+                }
+            }
+            if is_stored {
+                let agrees = || loose.get(&(id, word)).is_some_and(|it| (it.value ^ actual) & !it.open == 0);
+                match open {
+                    0 => words.exact += 1,
+                    u32::MAX if agrees() => words.agreed += 1,
+                    u32::MAX => words.open += 1,
+                    _ => words.partly += 1,
+                }
+            }
+        }
+    }
+    let verdict = match count {
+        0 if words.exact + words.partly == 0 => Verdict::NothingCompared,
+        0 => Verdict::Equal,
+        count => Verdict::Differs(count, differences),
+    };
+    (verdict, words)
+}

@@ -95,7 +95,8 @@ pub struct Execution {
     pub kind: Kind,
     /// The reason, in a line.
     pub detail: String,
-    /// The contents of the storage buffers of the job, in their order, if the program was executed.
+    /// The contents of the storage buffers of the job, in their order, if the program was executed; those of the second execution after them
+    /// if they are others.
     pub words: Vec<u32>,
 }
 

@@ -61,6 +61,12 @@ impl Job {
         Self { module, pushed, buffers: descriptors.iter().map(buffer).collect() }
     }
 
+    /// The words of all storage buffers.
+    #[must_use]
+    pub fn storage_words(&self) -> usize {
+        self.buffers.iter().filter(|buffer| buffer.storage().is_some()).map(|buffer| buffer.words.len()).sum()
+    }
+
     /// The bytes that the worker reads.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let count = |words: usize| words as u32;

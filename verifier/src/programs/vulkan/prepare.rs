@@ -6,12 +6,14 @@
 //! - An access has its offset modulo a power of two, and no base. With [`Layout::Private`], the part of the lane is added.
 //! - A computed number of a descriptor is taken modulo the elements of the array of descriptors.
 //! - Operations on floats are exact, which forbids contraction; modes of rounding that the device has are in the header.
+//! - Operations whose results the specification leaves open for all operands are replaced, too: nothing that depends on them could be compared.
 //! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification does not give it (filtered
 //!   texels, images and memory by address) is replaced by a move of an operand, and named.
 
 use crate::programs::generator::replace;
 use crate::programs::spirv::Module;
 use crate::programs::vulkan::Properties;
+use crate::semantics::interp::nir::{Decoded, is_open};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{
     Alu, AluSrc, AtomicOp, Block, CfNode, Def, FloatControls, Function, Index, IndexKind, Indices, Instr, InstrData,
@@ -26,7 +28,7 @@ const LANES: u32 = 64;
 const BUFFER_BYTES: [u32; 2] = [4096, 512];
 const BEYOND: u32 = 128;
 /// The same of shared memory.
-const SHARED_BYTES: [u32; 2] = [8192, 128];
+const SHARED_BYTES: [u32; 2] = [8192, 64];
 /// Vectors of a uniform buffer that a program addresses.
 const UNIFORM_VECTORS: u32 = 256;
 /// Words of the constant file that a computed number addresses.
@@ -94,12 +96,19 @@ pub fn prepare(shader: &Shader, properties: &Properties, layout: Layout) -> Resu
             replace(function, block, instr);
             replaced.insert(name);
         }
-        if let InstrData::Alu(alu) = &mut function.instrs[instr] {
-            alu.exact = true;
+        match &mut function.instrs[instr] {
+            InstrData::Alu(alu) => alu.exact = true,
+            InstrData::Intrinsic(intrinsic) => {
+                if take_modifiers(intrinsic) {
+                    replaced.insert("modifiers of floats in local arrays".to_owned());
+                }
+            }
+            _ => {}
         }
     }
     settle(&mut shader, &properties.lacking(), &mut replaced)?;
-    let lanes = if has_subgroups(&shader.entry) {
+    let decoded = Decoded::new(&shader).map_err(|why| format!("the interpreter does not support {}", why.what))?;
+    let lanes = if decoded.sees_subgroups() {
         if !properties.reconverges {
             return Err("operations on subgroups: the device has no maximal reconvergence".to_owned());
         }
@@ -153,6 +162,7 @@ fn undecided(data: &InstrData) -> Option<String> {
     use IntrinsicOp as I;
     let intrinsic = match data {
         InstrData::Tex(_) => return Some("textures".to_owned()),
+        InstrData::Alu(alu) if is_open(alu.op) => return Some(format!("`{}`, which is not exact", alu.op.name())),
         InstrData::Intrinsic(intrinsic) => intrinsic,
         _ => return None,
     };
@@ -171,30 +181,26 @@ fn undecided(data: &InstrData) -> Option<String> {
     })
 }
 
-fn is_float_atomic(intrinsic: &Intrinsic) -> bool {
-    matches!(intrinsic.indices.atomic_op(), AtomicOp::Fadd | AtomicOp::Fmin | AtomicOp::Fmax | AtomicOp::Fcmpxchg)
+/// Removes the modifiers of an access to a local array, which are operations on floats. Returns true if there was one.
+fn take_modifiers(intrinsic: &mut Intrinsic) -> bool {
+    let indices = &mut intrinsic.indices;
+    let kinds = [
+        (IndexKind::LegacyFabs, Index::LegacyFabs(false), indices.legacy_fabs()),
+        (IndexKind::LegacyFneg, Index::LegacyFneg(false), indices.legacy_fneg()),
+        (IndexKind::LegacyFsat, Index::LegacyFsat(false), indices.legacy_fsat()),
+    ];
+    let mut found = false;
+    for (kind, none, is_set) in kinds {
+        if is_set && indices.get(kind).is_some() {
+            indices.set(none);
+            found = true;
+        }
+    }
+    found
 }
 
-/// Returns true if lanes of a wave see each other.
-fn has_subgroups(function: &Function) -> bool {
-    const NAMES: [&str; 12] = [
-        "vote",
-        "ballot",
-        "shuffle",
-        "elect",
-        "read_",
-        "reduce",
-        "scan",
-        "subgroup",
-        "quad",
-        "brcst",
-        "rotate",
-        "as_uniform",
-    ];
-    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
-        InstrData::Intrinsic(intrinsic) => NAMES.iter().any(|name| intrinsic.op.name().contains(name)),
-        _ => false,
-    })
+fn is_float_atomic(intrinsic: &Intrinsic) -> bool {
+    matches!(intrinsic.indices.atomic_op(), AtomicOp::Fadd | AtomicOp::Fmin | AtomicOp::Fmax | AtomicOp::Fcmpxchg)
 }
 
 /// The bounds of accesses.

@@ -6,6 +6,8 @@ mod lanes;
 mod memory;
 mod notes;
 
+pub use freedoms::is_open;
+
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};
 use super::watch::{RunView, Watch};

@@ -10,7 +10,7 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::device::{FloatModes, width_index};
 use crate::semantics::environment::env::lanes;
 use crate::semantics::interp::nir::op::{self, DecodedOp, FloatSite, R};
-use ir3_compiler::nir::Op;
+use ir3_compiler::nir::{BaseType, Op};
 use smallvec::SmallVec;
 
 /// The names of what is left open.
@@ -40,25 +40,43 @@ enum Precision {
     Open,
 }
 
+/// Returns true if the specification gives an operation no exact result, whatever its operands are.
+pub fn is_open(op: Op) -> bool {
+    let info = op.info();
+    let has_float = std::iter::once(&info.output).chain(info.inputs).any(|operand| operand.ty.base == BaseType::Float);
+    has_float && precision(op) == Precision::Open
+}
+
+/// Comparisons of floats, whatever a truth value is.
+fn is_comparison(op: Op) -> bool {
+    let name = op.name().trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(
+        name,
+        "flt"
+            | "fge"
+            | "feq"
+            | "fneu"
+            | "fltu"
+            | "fgeu"
+            | "fequ"
+            | "fneo"
+            | "funord"
+            | "ford"
+            | "fisfinite"
+            | "fisnormal"
+            | "fcsel"
+            | "fcsel_gt"
+            | "fcsel_ge"
+    )
+}
+
 fn precision(op: Op) -> Precision {
     match op {
-        Op::Fneg
-        | Op::Fabs
-        | Op::Flt
-        | Op::Fge
-        | Op::Feq
-        | Op::Fneu
-        | Op::Fltu
-        | Op::Fgeu
-        | Op::Fequ
-        | Op::Fneo
-        | Op::Slt
-        | Op::Sge
-        | Op::Seq
-        | Op::Sne
-        | Op::B2f16
-        | Op::B2f32
-        | Op::B2f64 => Precision::Exact,
+        _ if is_comparison(op) => Precision::Exact,
+        Op::UnpackHalf2x16SplitX | Op::UnpackHalf2x16SplitY => Precision::Exact,
+        Op::Fneg | Op::Fabs | Op::Slt | Op::Sge | Op::Seq | Op::Sne | Op::B2f16 | Op::B2f32 | Op::B2f64 => {
+            Precision::Exact
+        }
         Op::Fmin | Op::Fmax | Op::Fsat | Op::FsatSigned | Op::FclampPos => Precision::Extreme,
         Op::Ffloor | Op::Fceil | Op::Ftrunc | Op::FroundEven | Op::Fsign => Precision::ExactButZero,
         Op::Fadd
@@ -160,7 +178,13 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
     if precision == Precision::Open {
         return Some((all, site.op.name()));
     }
+    let half = match site.op {
+        Op::UnpackHalf2x16SplitX => operands[0] & 0xffff,
+        Op::UnpackHalf2x16SplitY => operands[0] >> 16,
+        _ => 0,
+    };
     if !keeps_denormals(floats().any(|value| source.is_denormal(value)), of_source)
+        || !keeps_denormals(Format::of(16).is_denormal(half), 0)
         || !keeps_denormals(site.result && target.is_tiny(result), of_target)
     {
         return Some((all, DENORMALS));
@@ -215,7 +239,9 @@ impl RunningWave<'_> {
         let (dst, srcs): (R, SmallVec<[R; 3]>) = match self.code.ops[at as usize] {
             DecodedOp::One { dst, a, .. } => (dst, [a].into_iter().collect()),
             DecodedOp::Two { dst, a, b, .. } => (dst, [a, b].into_iter().collect()),
-            DecodedOp::Three { dst, a, b, c, .. } => (dst, [a, b, c].into_iter().collect()),
+            DecodedOp::Three { dst, a, b, c, .. } | DecodedOp::Select { dst, a, b, c, .. } => {
+                (dst, [a, b, c].into_iter().collect())
+            }
             ref other => {
                 // Of vectors and of 64 bits.
                 for row in op::writes(self.code, other) {
@@ -229,7 +255,8 @@ impl RunningWave<'_> {
         let mut again: Option<Row> = None;
         for lane in lanes(self.active) {
             if self.poison[dst as usize] >> lane & 1 != 0 {
-                if !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
+                let is_choice = matches!(self.code.ops[at as usize], DecodedOp::Select { .. });
+                if is_choice || !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
                     continue;
                 }
                 // Of a NaN nothing counts but that it is one.

@@ -9,6 +9,7 @@ use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::vulkan::bundle::Report;
 use ir3_verifier::harness::vulkan::campaign::{Campaign, Counts, Finding, features};
+use ir3_verifier::harness::vulkan::mistakes::MISTAKES;
 use ir3_verifier::harness::vulkan::oracle::{Observation, Verdict, observe};
 use ir3_verifier::harness::vulkan::reduction;
 use ir3_verifier::programs::generator::{Features, Profile};
@@ -26,12 +27,15 @@ use std::time::{Duration, Instant};
 pub struct VulkanArgs {
     /// Execute programs on a device of Vulkan, and compare it with the interpreter (docs/vulkan.md). DEVICE is the path of a driver or of the
     /// loader (`PATH#1` or `PATH#NAME` for another device than the first), the name of a registered driver (`lvp`, `radeon`, `freedreno`), or
-    /// a part of the name of a device. Unless given: lavapipe as `ci/vulkan` unpacks it or the system has it, then the loader.
+    /// a part of the name of a device. Unless given: lavapipe as `ci/stock-mesa --lavapipe` unpacks it or the system has it, then the loader.
     #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     vulkan: Option<String>,
     /// The time after which an execution hangs.
     #[arg(long, value_name = "T", default_value = "10s", value_parser = values::time)]
     device_time: Duration,
+    /// Find mistakes that are planted in the interpreter, one after the other: all of them, or that of a name.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "vulkan", hide = true)]
+    mistakes: Option<String>,
 }
 
 impl VulkanArgs {
@@ -72,7 +76,7 @@ pub fn run(
     output::line(device.name());
     let (mut scratch, mut exit) = (Scratch::default(), Exit::Passed);
     for (name, shader) in programs {
-        let seen = observe(&mut device, shader, env, &mut scratch)?;
+        let seen = observe(&mut device, shader, env, None, &mut scratch)?;
         print_one(name, &seen);
         exit = exit.max(exit_of(&seen.verdict));
         if let Some(root) = failures.filter(|_| seen.verdict.is_failure()) {
@@ -126,7 +130,7 @@ fn print_one(name: &str, seen: &Observation) {
     output::json("vulkan", &object);
 }
 
-/// What the command line of a campaign asks for.
+/// The options of a campaign.
 pub struct Request<'a> {
     pub library: &'a Library,
     pub options: &'a VulkanArgs,
@@ -182,7 +186,7 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     // Fails here where there is no device, before anything else.
     let mut device = Device::open(request.library, request.options.device_time)?;
     let name = device.name().to_owned();
-    output::json("campaign", &serde_json::json!({ "seed": request.seed, "first": request.first, "device": name }));
+    output::json("campaign", &serde_json::json!({ "seed": request.seed, "first": request.first }));
     output::line(&format!("{name}\nseed {}", request.seed));
     let campaign = Campaign {
         library: request.library,
@@ -195,7 +199,11 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         features: features(Features::of(&request.gpu.or_else(|| Target::by_name("a750").ok()).unwrap_or_default())),
         jobs: request.jobs,
         keep_going: request.keep_going,
+        mistake: None,
     };
+    if let Some(name) = &request.options.mistakes {
+        return plant(campaign, name);
+    }
     let start = Instant::now();
     let (counts, mut all, mut lost) = campaign_of(request, &campaign, &name, format)?;
     print(&counts, start.elapsed());
@@ -239,6 +247,34 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         return Ok(exit.max(Exit::Unwritten));
     }
     Ok(exit)
+}
+
+/// Runs a campaign for each planted mistake, until it is found.
+fn plant(mut campaign: Campaign<'_>, name: &str) -> Result<Exit, Failure> {
+    let all = MISTAKES.into_iter().filter(|mistake| name.is_empty() || mistake.name() == name);
+    let (mut count, mut found_count) = (0, 0);
+    campaign.keep_going = false;
+    for mistake in all {
+        if interrupt::is_set() {
+            break;
+        }
+        campaign.mistake = Some(mistake);
+        let (start, mut at) = (Instant::now(), None);
+        let mut found = |finding: &Finding<'_>| at = at.or(Some(finding.number));
+        let counts = campaign.run(interrupt::flag(), &mut found, &mut |_| {})?;
+        count += 1;
+        found_count += usize::from(at.is_some());
+        let seconds = start.elapsed().as_secs_f64();
+        output::line(&match at {
+            Some(number) => format!("{}: found by program {number}, {seconds:.1} s", mistake.name()),
+            None => format!("{}: not found in {} programs, {seconds:.1} s", mistake.name(), counts.programs),
+        });
+    }
+    if count == 0 {
+        return Err(format!("--mistakes: found `{name}`, which is none").into());
+    }
+    output::line(&format!("{found_count} of {count} mistakes found"));
+    Ok(Exit::Unmet.when(found_count < count))
 }
 
 fn campaign_of(

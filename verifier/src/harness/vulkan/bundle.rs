@@ -16,7 +16,7 @@ use rspirv::binary::Disassemble;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a folder is written of.
+/// The contents of a folder.
 pub struct Report<'a> {
     /// Device, driver and version.
     pub device: &'a str,

@@ -2,6 +2,7 @@
 //!
 //! Program `i` of a campaign is a function of the campaign's seed, `i`, and the properties of the device.
 
+use super::mistakes::Mistake;
 use super::oracle::{Observation, Verdict, WordCounts, observe};
 use crate::programs::generator::{self, Features, Profile};
 use crate::programs::seeds::{ProgramEnvs, program_seed};
@@ -32,15 +33,17 @@ pub struct Campaign<'a> {
     pub time: Option<Duration>,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
-    /// What programs may have.
+    /// The features that programs may have.
     pub features: Features,
     /// The number of threads.
     pub jobs: usize,
     /// Go on after a failure.
     pub keep_going: bool,
+    /// A mistake in the interpreter.
+    pub mistake: Option<Mistake>,
 }
 
-/// What was counted.
+/// The counts of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// The device.
@@ -153,7 +156,7 @@ impl Campaign<'_> {
             let (mut scratch, mut last) = (Scratch::default(), Instant::now());
             while let Some(number) = number() {
                 let (profile, seed, shader, env) = self.program(number);
-                let seen = match catch(|| observe(&mut device, &shader, &env, &mut scratch)) {
+                let seen = match catch(|| observe(&mut device, &shader, &env, self.mistake.as_ref(), &mut scratch)) {
                     Ok(seen) => seen?,
                     Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
                 };

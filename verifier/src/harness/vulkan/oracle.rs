@@ -1,5 +1,6 @@
 //! One program on a device and in the interpreter.
 
+use super::mistakes::Mistake;
 use super::races::{Race, first_race};
 use crate::programs::spirv::{Modes, Module};
 use crate::programs::vulkan::{Device, DeviceError, Job, Kind, Layout, Properties, lanes_of, prepare};
@@ -132,7 +133,7 @@ pub struct Observation {
     pub verdict: Verdict,
     /// The words that the program stores.
     pub words: WordCounts,
-    /// What the specification leaves open in this run, by name.
+    /// The names of the freedoms that the specification gives a device in this run.
     pub freedoms: BTreeSet<&'static str>,
     /// The operations that were replaced, as the device or the specification does not have them.
     pub replaced: BTreeSet<String>,
@@ -193,7 +194,7 @@ struct Expected {
     open: u32,
 }
 
-/// Prepares a program and compares it. If lanes race where all of them access one part of each buffer, each has a part of its own.
+/// Prepares a program and compares it, with a planted mistake in the interpreter if there is one. If lanes race where all of them access one part of each buffer, each has a part of its own.
 ///
 /// # Errors
 /// If the device is gone.
@@ -201,6 +202,7 @@ pub fn observe(
     device: &mut Device,
     shader: &Shader,
     env: &Env,
+    mistake: Option<&Mistake>,
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
     let mut last = None;
@@ -210,7 +212,7 @@ pub fn observe(
             Err(why) => return Ok(Observation::excluded(why)),
         };
         let env = environment(env, &prepared.shader, device.properties(), layout);
-        let mut seen = observe_prepared(device, &prepared.shader, &env, scratch)?;
+        let mut seen = observe_prepared(device, &prepared.shader, &env, mistake, scratch)?;
         seen.replaced = prepared.replaced;
         seen.prepared = Some(Box::new((prepared.shader, env)));
         let races = seen.races;
@@ -227,11 +229,13 @@ fn observe_prepared(
     device: &mut Device,
     shader: &Shader,
     env: &Env,
+    mistake: Option<&Mistake>,
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
     let Some(rules) = env.device else { return Ok(Observation::excluded("an environment without a device")) };
     let lanes = lanes_of(shader);
-    let decoded = match Decoded::new(shader) {
+    let planted = mistake.map(|mistake| mistake.planted(shader));
+    let decoded = match Decoded::new(planted.as_ref().unwrap_or(shader)) {
         Ok(decoded) => decoded,
         Err(why) => return Ok(Observation::excluded(format!("the interpreter does not support {}", why.what))),
     };
@@ -271,7 +275,7 @@ fn observe_prepared(
     let mut contents = execution.words.chunks(job.storage_words().max(1));
     let (verdict, words) = compare(&job, &outcome, &loose, contents.next().unwrap_or_default());
     if let Some(second) = contents.next() {
-        // What is open may be other data each time.
+        // Open bits may differ each time.
         let (again, _) = compare(&job, &outcome, &loose, second);
         if again != verdict {
             return Ok(Observation { words, ..seen(Verdict::Fault(Kind::Unstable, execution.detail)) });
@@ -322,4 +326,88 @@ fn compare(job: &Job, outcome: &Outcome, loose: &Outcome, actual: &[u32]) -> (Ve
         count => Verdict::Differs(count, differences),
     };
     (verdict, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::generator::{Features, Profile};
+    use crate::programs::spirv::{DescribedBuffer, Descriptor};
+    use crate::programs::vulkan::{JobBuffer, Library};
+    use crate::semantics::environment::device::FloatModes;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    const TEXT: &str = "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 1, 1, 1\nnum_ssbos: 1\nsubgroup_size: 1\n\
+                        decl_function main () (entrypoint)\n\nimpl main {\n    block b0:\n    32 %0 = load_const (0x00000000)\n    \
+                        32x4 %1 = @load_const_ir3 (%0) (base=0)\n    32 %2 = fadd %1.x, %1.y\n    \
+                        @store_ssbo_ir3 (%2, %0, %0, %0) (base=0, wrmask=x)\n    block b1:\n}\n";
+
+    /// The verdict on a buffer of two words, of which the program stores the first: a sum of these words.
+    fn verdict(consts: [u32; 2], actual: [u32; 2]) -> (Verdict, WordCounts) {
+        let shader = ir3_compiler::nir::read(TEXT).expect("a program");
+        let decoded = Decoded::new(&shader).expect("a program that can be run");
+        let modes = FloatModes { keeps_specials: [true; 3], rounds_to_even: [true; 3], ..FloatModes::default() };
+        let rules = DeviceRules { buffer_bytes: 8, modes: Some(modes) };
+        let consts = consts.into_iter().zip(0..).map(|(word, at)| (at, word)).collect();
+        let env = Env { device: Some(rules), lanes: Some(1), consts, ..Env::from_seed(1) };
+        let loose = Env { device: Some(rules.loose()), ..env.clone() };
+        let mut scratch = Scratch::default();
+        let [outcome, loose] = [&env, &loose].map(|env| decoded.run(env, env.fuel(), &mut scratch));
+        let buffer = DescribedBuffer::Storage(Binding::bound(0));
+        let descriptor = Descriptor { buffer, set: 0, binding: 64, element: 0 };
+        let buffers = vec![JobBuffer { descriptor, words: vec![5, 6] }];
+        compare(&Job { module: Vec::new(), pushed: Vec::new(), buffers }, &outcome, &loose, &actual)
+    }
+
+    #[test]
+    fn defined_bits_are_compared_and_no_others() {
+        let (one, two, nan) = (0x3f80_0000, 0x4000_0000, 0x7fc0_0000);
+        assert_eq!(verdict([one, one], [two, 6]), (Verdict::Equal, WordCounts { exact: 1, ..WordCounts::default() }));
+        let differs = |verdict: Verdict| match verdict {
+            Verdict::Differs(count, list) => Some((count, list[0].word, list[0].is_stored)),
+            _ => None,
+        };
+        assert_eq!(differs(verdict([one, one], [two + 1, 6]).0), Some((1, 0, true)));
+        assert_eq!(differs(verdict([one, one], [two, 7]).0), Some((1, 1, false)));
+        let partly = WordCounts { partly: 1, ..WordCounts::default() };
+        assert_eq!(verdict([one, nan], [0xffff_ffff, 6]), (Verdict::Equal, partly));
+        assert_eq!(differs(verdict([one, nan], [two, 6]).0), Some((1, 0, true)));
+        // A denormal may be flushed.
+        let open = WordCounts { open: 1, ..WordCounts::default() };
+        assert_eq!(verdict([0, 7], [0, 6]), (Verdict::NothingCompared, open));
+        let agreed = WordCounts { agreed: 1, ..WordCounts::default() };
+        assert_eq!(verdict([0, 7], [7, 6]), (Verdict::NothingCompared, agreed));
+    }
+
+    /// Generated programs on lavapipe, where it is and the worker is built.
+    #[test]
+    fn generated_programs_agree_with_lavapipe() {
+        let device = Library::find(Some("lavapipe"))
+            .ok()
+            .and_then(|library| Device::open(&library, Duration::from_secs(10)).ok().map(|device| (library, device)));
+        let Some((library, device)) = device.filter(|(_, device)| device.name().contains("llvmpipe")) else {
+            eprintln!("no lavapipe, or no ir3-vulkan: nothing is tested (`ci/stock-mesa --lavapipe` unpacks it)");
+            return;
+        };
+        drop(device);
+        let campaign = super::super::campaign::Campaign {
+            library: &library,
+            device_time: Duration::from_secs(10),
+            seed: 3,
+            first: 0,
+            programs: Some(60),
+            time: None,
+            profiles: Profile::ALL.to_vec(),
+            features: super::super::campaign::features(Features::ALL),
+            jobs: 2,
+            keep_going: true,
+            mistake: None,
+        };
+        let mut failures = Vec::new();
+        let mut found = |finding: &super::super::campaign::Finding<'_>| failures.push(finding.seen.verdict.to_string());
+        let counts = campaign.run(&AtomicBool::new(false), &mut found, &mut |_| {}).expect("a device");
+        assert!(failures.is_empty(), "{failures:?}");
+        assert!(counts.programs == 60 && counts.equal > 25, "{counts:?}");
+    }
 }

@@ -37,7 +37,7 @@ pub fn reduce(
         if gone.is_some() {
             return false;
         }
-        match catch(|| observe(device, candidate, env, &mut scratch)) {
+        match catch(|| observe(device, candidate, env, None, &mut scratch)) {
             Ok(Ok(seen)) => seen.verdict.is_like(verdict),
             Ok(Err(error)) => {
                 gone = Some(error);
@@ -55,6 +55,6 @@ pub fn reduce(
     if !reduced.reproduced {
         return Ok(None);
     }
-    let seen = observe(device, &reduced.program, env, &mut scratch)?;
+    let seen = observe(device, &reduced.program, env, None, &mut scratch)?;
     Ok(seen.verdict.is_like(verdict).then_some(Reduced { shader: reduced.program, seen, minimal: reduced.minimal }))
 }

@@ -75,7 +75,7 @@ impl Driver {
 
     /// The beginning of the command line that starts a worker.
     pub(super) fn command(&self, worker: &Path) -> Vec<OsString> {
-        let mut command = beside_driver(&self.library);
+        let mut command = loader_command(&self.library);
         command.push(worker.as_os_str().to_owned());
         command
     }
@@ -83,7 +83,7 @@ impl Driver {
 
 /// The dynamic linker that lies beside a driver, if there is one, with its options: the driver may need a C library that is newer than the
 /// system's. The folder may also have the libraries that it needs.
-pub(in crate::programs) fn beside_driver(library: &Path) -> Vec<OsString> {
+pub(in crate::programs) fn loader_command(library: &Path) -> Vec<OsString> {
     let folder = library.parent().unwrap_or(Path::new(""));
     let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
     let loader = loader.map(|loader| [loader.into(), "--library-path".into(), folder.as_os_str().to_owned()]);

@@ -1,6 +1,6 @@
 //! The library of a driver of Vulkan, or of its loader.
 
-use crate::programs::turnip::driver::{FOLDERS, REGISTRIES, beside_driver, unpacked, worker};
+use crate::programs::turnip::driver::{FOLDERS, REGISTRIES, loader_command, unpacked, worker};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Mesa's driver for CPUs.
 const LAVAPIPE: &str = "libvulkan_lvp.so";
-/// The folder into which `ci/vulkan` unpacks packages, beside the folders of builds.
+/// The folder into which `ci/stock-mesa --lavapipe` unpacks packages, beside the folders of builds.
 const UNPACKED: &str = "lavapipe/usr/lib/x86_64-linux-gnu";
 /// The loader of Vulkan.
 const LOADER: &str = "libvulkan.so.1";
@@ -29,7 +29,7 @@ pub struct Library {
 pub enum NoLibrary {
     /// None of the places has a driver.
     #[error(
-        "found no driver of Vulkan: install mesa-vulkan-drivers (lavapipe runs on any CPU) or the loader {LOADER}, or unpack Debian's lavapipe with `ci/vulkan --unpack`, or name a library with `--vulkan PATH`"
+        "found no driver of Vulkan: install mesa-vulkan-drivers (lavapipe runs on any CPU) or the loader {LOADER}, or unpack Debian's lavapipe with `ci/stock-mesa --lavapipe`, or name a library with `--vulkan PATH`"
     )]
     NotFound,
     /// The path that was given is no file.
@@ -77,7 +77,7 @@ impl Library {
     /// The command line of a worker.
     pub(super) fn command(&self) -> Result<Vec<OsString>, NoLibrary> {
         let program = worker(WORKER).ok_or_else(|| NoLibrary::NoWorker(env::current_exe().unwrap_or_default()))?;
-        let mut command = beside_driver(&self.path);
+        let mut command = loader_command(&self.path);
         command.extend([program.into(), "--driver".into(), self.path.clone().into()]);
         command.extend(self.device.iter().flat_map(|device| ["--device".into(), device.into()]));
         Ok(command)

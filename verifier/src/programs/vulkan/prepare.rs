@@ -173,6 +173,8 @@ fn undecided(data: &InstrData) -> Option<String> {
         _ if name.contains("global") && name != "load_global_invocation_id" => "memory by address".to_owned(),
         // Their order is open, and so is the rounding of a sum.
         _ if has_op && intrinsic.indices.reduction_op().name().starts_with('f') => "reductions of floats".to_owned(),
+        // Denormals may be flushed before they are compared.
+        I::VoteFeq => "votes on floats".to_owned(),
         // Bits of lanes that a subgroup of the device does not have.
         I::LoadSubgroupGeMask | I::LoadSubgroupGtMask => format!("`{}`", intrinsic.op),
         _ if intrinsic.op.is_atomic() && is_float_atomic(intrinsic) => "atomics of floats".to_owned(),
@@ -220,7 +222,7 @@ struct Bounded {
     operand: usize,
     /// The mask that the operand is taken with.
     mask: u32,
-    /// What the parts of two lanes are apart.
+    /// The distance between the parts of two lanes.
     stride: u32,
     /// The largest constant that stays as it is, or [`ANY`].
     most: u32,
@@ -369,5 +371,76 @@ impl Before<'_> {
         if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[self.instr] {
             intrinsic.srcs[bounded.operand] = new;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::generator::{Features, Profile, from_seed};
+    use crate::semantics::environment::device::{DeviceRules, FloatModes};
+    use crate::semantics::environment::env::{Env, first_lanes};
+    use crate::semantics::environment::memory::{AccessKind, Space, TracedEvent};
+    use crate::semantics::interp::Scratch;
+    use ir3_compiler::nir::validate;
+    use rspirv::spirv::Capability;
+    use rustc_hash::FxHashMap;
+
+    fn properties() -> Properties {
+        let floats = FloatModes { rounds_to_even: [true; 3], ..FloatModes::default() };
+        let all = (0..7000).filter(|&number| Capability::from_u32(number).is_some_and(|it| it != Capability::Float64));
+        Properties { subgroup_size: 8, floats, capabilities: all.collect(), reconverges: true }
+    }
+
+    /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no other part.
+    #[test]
+    fn prepared_programs_stay_in_their_buffers() {
+        let features = Features { only_compute: true, images: false, global: false, ..Features::ALL.for_driver() };
+        let (mut accesses, mut replaced) = (0, BTreeSet::new());
+        for (seed, profile) in (0..300).zip(Profile::ALL.into_iter().cycle()) {
+            let layout = if seed % 2 == 0 { Layout::Shared } else { Layout::Private };
+            let shader = from_seed(seed, profile, features).shader;
+            let Ok(prepared) = prepare(&shader, &properties(), layout) else { continue };
+            assert_eq!(validate(&prepared.shader), Ok(()), "{seed}");
+            replaced.extend(prepared.replaced);
+            let lanes = lanes_of(&prepared.shader);
+            let decoded = Decoded::new(&prepared.shader).expect("a program that can be run");
+            let rules = DeviceRules { buffer_bytes: layout.buffer_bytes(lanes), modes: None };
+            let env = Env { device: Some(rules), lanes: Some(first_lanes(lanes)), ..Env::from_seed(seed) };
+            let env = Env { aliases: Some(crate::semantics::environment::aliases::Aliasing::Disjoint), ..env };
+            let (_, trace) = Scratch::default().traced(|scratch| decoded.run(&env, env.fuel(), scratch));
+            let mut owners: FxHashMap<(String, u32), u8> = FxHashMap::default();
+            for event in &trace.events {
+                let TracedEvent::Access(access) = event else { continue };
+                let end = match access.array.space {
+                    Space::Ssbo => rules.buffer_bytes,
+                    _ => prepared.shader.info.shared_size,
+                };
+                for word in &access.words {
+                    accesses += 1;
+                    assert!(word.address < end.into(), "{seed}: {} of {}", word.address, access.array);
+                    assert_eq!(u64::from(word.word), word.address / 4, "{seed}");
+                    let owner = *owners.entry((access.array.to_string(), word.word)).or_insert(word.lane);
+                    let is_own = owner == word.lane || layout == Layout::Shared || access.kind == AccessKind::Load;
+                    assert!(is_own, "{seed}: lanes {owner} and {} at {}", word.lane, word.address);
+                }
+            }
+        }
+        assert!(accesses > 10_000, "{accesses}");
+        assert!(replaced.contains("`fsin`, which is not exact") && replaced.contains("textures"), "{replaced:?}");
+    }
+
+    #[test]
+    fn subgroups_have_the_size_of_the_device() {
+        let text = "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 1\nsubgroup_size: 1\n\
+                    decl_function main () (entrypoint)\n\nimpl main {\n    block b0:\n    32 %0 = load_const (0x00000000)\n    \
+                    32 %1 = @last_invocation\n    @store_ssbo_ir3 (%1, %0, %0, %0) (base=0, wrmask=x)\n    block b1:\n}\n";
+        let shader = ir3_compiler::nir::read(text).expect("a program");
+        let lanes = |properties: &Properties| {
+            prepare(&shader, properties, Layout::Private).map(|prepared| lanes_of(&prepared.shader))
+        };
+        assert_eq!(lanes(&properties()), Ok(8));
+        let error = lanes(&Properties { reconverges: false, ..properties() }).expect_err("no order of lanes");
+        assert!(error.contains("maximal reconvergence"), "{error}");
     }
 }

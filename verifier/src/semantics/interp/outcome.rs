@@ -244,7 +244,7 @@ pub struct Outcome {
     pub broken: FxHashSet<u64>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
-    /// What a device may choose of the results of this run, by name, if the environment has the modes of one: not compared.
+    /// The names of the freedoms that a device has in this run, if the environment has the modes of one: not compared.
     pub freedoms: BTreeSet<&'static str>,
     /// The number of instructions that all waves executed.
     pub executed: u64,

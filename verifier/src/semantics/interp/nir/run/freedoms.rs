@@ -315,3 +315,91 @@ fn evaluated(op: &DecodedOp, operands: &[Row]) -> Row {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::environment::device::DeviceRules;
+    use crate::semantics::environment::env::Env;
+    use crate::semantics::interp::nir::Decoded;
+    use crate::semantics::interp::{End, Scratch};
+    use std::collections::BTreeSet;
+
+    /// Modes with rounding to even that keep infinities and NaNs, and not denormals.
+    const MODES: FloatModes =
+        FloatModes { rounds_to_even: [true; 3], keeps_denormals: [false; 3], keeps_specials: [true; 3] };
+
+    /// The open bits of the word that a program stores, and what is open in it, with these words as its constants.
+    fn run(body: &str, consts: &[u32], modes: Option<FloatModes>) -> (u32, BTreeSet<&'static str>) {
+        let text = format!(
+            "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 1, 1, 1\nnum_ssbos: 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\n\
+             impl main {{\n    block b0:\n    32   %0 = load_const (0x00000000)\n    \
+             32x4 %1 = @load_const_ir3 (%0) (base=0)\n{body}    @store_ssbo_ir3 (%9, %0, %0, %0) (base=0, wrmask=x)\n    block b1:\n}}\n"
+        );
+        let shader = ir3_compiler::nir::read(&text).expect("a program");
+        let decoded = Decoded::new(&shader).expect("a program that can be run");
+        let device = Some(DeviceRules { buffer_bytes: 64, modes });
+        let consts = consts.iter().zip(0..).map(|(&word, at)| (at, word)).collect();
+        let env = Env { device, consts, lanes: Some(1), ..Env::from_seed(1) };
+        let outcome = decoded.run(&env, env.fuel(), &mut Scratch::default());
+        assert_eq!(outcome.end, End::Finished);
+        (outcome.memory[0].poison, outcome.freedoms)
+    }
+
+    const ONE: u32 = 0x3f80_0000;
+    const NAN: u32 = 0x7fc0_0000;
+    const DENORMAL: u32 = 0x0000_1234;
+
+    #[test]
+    fn sums_are_exact_but_for_nans_and_denormals() {
+        let sum = "    32 %9 = fadd %1.x, %1.y\n";
+        assert_eq!(run(sum, &[ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(sum, &[ONE, DENORMAL], Some(MODES)), (u32::MAX, [DENORMALS].into()));
+        assert_eq!(run(sum, &[ONE, NAN], Some(MODES)), (0x807f_ffff, [NAN_BITS].into()));
+        // The run that has a result for everything.
+        assert_eq!(run(sum, &[ONE, NAN], None), (0, BTreeSet::new()));
+        let kept = FloatModes { keeps_denormals: [true; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, DENORMAL], Some(kept)), (0, BTreeSet::new()));
+        let rounds = FloatModes { rounds_to_even: [false; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, ONE], Some(rounds)).1, [ROUNDING].into());
+        let no_nans = FloatModes { keeps_specials: [false; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, NAN], Some(no_nans)), (u32::MAX, [SPECIALS].into()));
+    }
+
+    #[test]
+    fn of_a_nan_it_is_known_that_it_is_one() {
+        let is_nan = "    32 %8 = fadd %1.x, %1.y\n    1 %7 = fneu %8, %8\n    32 %9 = b2i32 %7\n";
+        assert_eq!(run(is_nan, &[ONE, NAN], Some(MODES)), (0, [NAN_BITS].into()));
+        let negated = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = fneg %8\n";
+        assert_eq!(run(negated, &[ONE, NAN], Some(MODES)).0, 0x807f_ffff);
+        let bits = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = iadd %8, %1.z\n";
+        assert_eq!(run(bits, &[ONE, NAN, 0x0080_0000], Some(MODES)).0, u32::MAX);
+    }
+
+    #[test]
+    fn of_zeros_with_two_signs_either_one_is_the_smaller_one() {
+        let least = "    32 %9 = fmin %1.x, %1.y\n";
+        assert_eq!(run(least, &[0, 0x8000_0000], Some(MODES)), (0x8000_0000, [ZERO_SIGNS].into()));
+        assert_eq!(run(least, &[ONE, 0xbf80_0000], Some(MODES)), (0, BTreeSet::new()));
+    }
+
+    #[test]
+    fn conversions_out_of_range_are_open() {
+        let integer = "    32 %9 = f2i32 %1.x\n";
+        assert_eq!(run(integer, &[0x4f00_0000], Some(MODES)), (u32::MAX, [OUT_OF_RANGE].into()));
+        assert_eq!(run(integer, &[0xcf00_0000], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(integer, &[NAN], Some(MODES)).0, u32::MAX);
+        let unsigned = "    32 %9 = f2u32 %1.x\n";
+        assert_eq!(run(unsigned, &[0xbf00_0000], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(unsigned, &[0xbf80_0000], Some(MODES)).0, u32::MAX);
+    }
+
+    #[test]
+    fn products_and_sums_may_be_fused() {
+        let fused = "    32 %9 = ffma %1.x, %1.y, %1.z\n";
+        assert_eq!(run(fused, &[ONE, ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0000], Some(MODES)), (u32::MAX, ["ffma"].into()));
+        assert_eq!(run("    32 %9 = fsin %1.x\n", &[ONE], Some(MODES)), (u32::MAX, ["fsin"].into()));
+        assert!(is_open(Op::Fsin) && !is_open(Op::Fadd) && !is_open(Op::Iadd));
+    }
+}

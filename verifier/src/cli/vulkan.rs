@@ -339,6 +339,7 @@ fn print(counts: &Counts, elapsed: Duration) {
         share(words.agreed, all),
         share(words.open, all)
     ));
+    output::line(&format!("{} operations and intrinsics of nir are in programs that agree", counts.operations.len()));
     for (title, reasons) in [
         ("not executed", &counts.excluded),
         ("not executed by the device", &counts.refused),
@@ -369,6 +370,7 @@ fn print(counts: &Counts, elapsed: Duration) {
         "refused": map(&counts.refused),
         "freedoms": map(&counts.freedoms),
         "replaced": map(&counts.replaced),
+        "operations": map(&counts.operations),
     });
     output::json("vulkan-campaign", &object);
 }

@@ -12,7 +12,7 @@ use crate::semantics::interp::Scratch;
 use crate::support::panics::catch;
 use crate::support::threads;
 use ir3_compiler::nir::Shader;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,6 +66,8 @@ pub struct Counts {
     pub freedoms: BTreeMap<String, u64>,
     /// Programs by the operations that were replaced.
     pub replaced: BTreeMap<String, u64>,
+    /// Programs that agree, by the operations and intrinsics that they have.
+    pub operations: BTreeMap<String, u64>,
     /// The campaign was interrupted.
     pub interrupted: bool,
 }
@@ -75,7 +77,14 @@ impl Counts {
         let add = |map: &mut BTreeMap<String, u64>, key: &str| *map.entry(key.to_owned()).or_default() += 1;
         self.programs += 1;
         match &seen.verdict {
-            Verdict::Equal => self.equal += 1,
+            Verdict::Equal => {
+                self.equal += 1;
+                let shader = seen.prepared.as_deref().map(|(shader, _)| &shader.entry);
+                let names = shader
+                    .into_iter()
+                    .flat_map(|function| function.instrs_in_order().map(|(_, instr)| function.instrs[instr].name()));
+                names.collect::<BTreeSet<_>>().into_iter().for_each(|name| add(&mut self.operations, name));
+            }
             Verdict::Differs(..) | Verdict::Fault(..) => self.failures += 1,
             Verdict::NothingCompared => self.open += 1,
             Verdict::Refused(kind, why) => add(&mut self.refused, &format!("{kind}: {why}")),

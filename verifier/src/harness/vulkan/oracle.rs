@@ -3,13 +3,13 @@
 use super::mistakes::Mistake;
 use super::races::{Race, first_race};
 use crate::programs::spirv::{Modes, Module};
-use crate::programs::vulkan::{Device, DeviceError, Job, Kind, Layout, Properties, lanes_of, prepare};
+use crate::programs::vulkan::{Device, DeviceError, Job, Kind, Layout, Preparation, Properties, lanes_of, prepare};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::aliases::{Aliasing, MemoryName};
 use crate::semantics::environment::device::DeviceRules;
 use crate::semantics::environment::env::{Env, first_lanes};
 use crate::semantics::environment::memory::Space;
-use crate::semantics::interp::nir::Decoded;
+use crate::semantics::interp::nir::{DENORMALS, Decoded};
 use crate::semantics::interp::{End, Outcome, Scratch};
 use crate::support::panics::catch;
 use ir3_compiler::nir::Shader;
@@ -194,7 +194,8 @@ struct Expected {
     open: u32,
 }
 
-/// Prepares a program and compares it, with a planted mistake in the interpreter if there is one. If lanes race where all of them access one part of each buffer, each has a part of its own.
+/// Prepares a program and compares it, with a planted mistake in the interpreter if there is one. If lanes race where all of them access one part of each buffer, each
+/// has a part of its own; if nothing can be compared as denormals may be flushed, the program flushes them.
 ///
 /// # Errors
 /// If the device is gone.
@@ -205,23 +206,27 @@ pub fn observe(
     mistake: Option<&Mistake>,
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
-    let mut last = None;
-    for layout in [Layout::Shared, Layout::Private] {
-        let prepared = match prepare(shader, device.properties(), layout) {
+    let mut preparation = Preparation { layout: Layout::Shared, flushes: false };
+    loop {
+        let prepared = match prepare(shader, device.properties(), preparation) {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Observation::excluded(why)),
         };
-        let env = environment(env, &prepared.shader, device.properties(), layout);
+        let env = environment(env, &prepared.shader, device.properties(), preparation.layout);
         let mut seen = observe_prepared(device, &prepared.shader, &env, mistake, scratch)?;
-        seen.replaced = prepared.replaced;
-        seen.prepared = Some(Box::new((prepared.shader, env)));
-        let races = seen.races;
-        last = Some(seen);
-        if !races {
-            break;
+        let is_open = matches!(seen.verdict, Verdict::Excluded(_) | Verdict::NothingCompared);
+        match (seen.races, preparation) {
+            (true, Preparation { layout: Layout::Shared, .. }) => preparation.layout = Layout::Private,
+            (_, Preparation { flushes: false, .. }) if is_open && seen.freedoms.contains(DENORMALS) => {
+                preparation.flushes = true;
+            }
+            _ => {
+                seen.replaced = prepared.replaced;
+                seen.prepared = Some(Box::new((prepared.shader, env)));
+                return Ok(seen);
+            }
         }
     }
-    Ok(last.unwrap_or_else(|| Observation::excluded("no layout")))
 }
 
 /// Runs a prepared program in the interpreter and on a device, in an environment that has the rules of the device.

@@ -7,9 +7,11 @@
 //! - A computed number of a descriptor is taken modulo the elements of the array of descriptors.
 //! - Operations on floats are exact, which forbids contraction; modes of rounding that the device has are in the header.
 //! - Operations whose results the specification leaves open for all operands are replaced, too: nothing that depends on them could be compared.
+//! - Where the device may flush denormals, operands of operations on floats can be flushed by the program ([`flush`](super::flush)).
 //! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification does not give it (filtered
 //!   texels, images and memory by address) is replaced by a move of an operand, and named.
 
+use super::flush::flush;
 use crate::programs::generator::replace;
 use crate::programs::spirv::Module;
 use crate::programs::vulkan::Properties;
@@ -64,6 +66,15 @@ impl Layout {
     }
 }
 
+/// The choices of a preparation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preparation {
+    /// The parts of buffers that lanes access.
+    pub layout: Layout,
+    /// Operands that are denormals become zeros before operations on floats.
+    pub flushes: bool,
+}
+
 /// A program for a device.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -83,7 +94,8 @@ pub fn lanes_of(shader: &Shader) -> u32 {
 ///
 /// # Errors
 /// Names what of the program has no form for a device.
-pub fn prepare(shader: &Shader, properties: &Properties, layout: Layout) -> Result<Prepared, String> {
+pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparation) -> Result<Prepared, String> {
+    let Preparation { layout, flushes } = preparation;
     if shader.stage != Stage::Compute {
         return Err(format!("a shader of the stage {}", shader.stage));
     }
@@ -125,6 +137,10 @@ pub fn prepare(shader: &Shader, properties: &Properties, layout: Layout) -> Resu
             let _ = FloatControls::require_even(info, bits);
         }
     }
+    if flushes {
+        flush(&mut shader.entry);
+    }
+    let info = &mut shader.info;
     let (bytes, stride) = layout.part(SHARED_BYTES);
     info.shared_size = bytes + BEYOND + lanes * stride;
     let scratch = info.scratch_size;
@@ -400,7 +416,8 @@ mod tests {
         for (seed, profile) in (0..300).zip(Profile::ALL.into_iter().cycle()) {
             let layout = if seed % 2 == 0 { Layout::Shared } else { Layout::Private };
             let shader = from_seed(seed, profile, features).shader;
-            let Ok(prepared) = prepare(&shader, &properties(), layout) else { continue };
+            let preparation = Preparation { layout, flushes: seed % 3 == 0 };
+            let Ok(prepared) = prepare(&shader, &properties(), preparation) else { continue };
             assert_eq!(validate(&prepared.shader), Ok(()), "{seed}");
             replaced.extend(prepared.replaced);
             let lanes = lanes_of(&prepared.shader);
@@ -437,7 +454,8 @@ mod tests {
                     32 %1 = @last_invocation\n    @store_ssbo_ir3 (%1, %0, %0, %0) (base=0, wrmask=x)\n    block b1:\n}\n";
         let shader = ir3_compiler::nir::read(text).expect("a program");
         let lanes = |properties: &Properties| {
-            prepare(&shader, properties, Layout::Private).map(|prepared| lanes_of(&prepared.shader))
+            let preparation = Preparation { layout: Layout::Private, flushes: false };
+            prepare(&shader, properties, preparation).map(|prepared| lanes_of(&prepared.shader))
         };
         assert_eq!(lanes(&properties()), Ok(8));
         let error = lanes(&Properties { reconverges: false, ..properties() }).expect_err("no order of lanes");

@@ -18,7 +18,7 @@ mod run;
 mod uses;
 mod watch;
 
-pub use run::is_open;
+pub use run::{DENORMALS, is_open};
 
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, Shader};

@@ -6,7 +6,7 @@ mod lanes;
 mod memory;
 mod notes;
 
-pub use freedoms::is_open;
+pub use freedoms::{DENORMALS, is_open};
 
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};

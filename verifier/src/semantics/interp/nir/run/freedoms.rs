@@ -14,7 +14,7 @@ use ir3_compiler::nir::{BaseType, Op};
 use smallvec::SmallVec;
 
 /// The names of what is left open.
-const DENORMALS: &str = "denormals";
+pub const DENORMALS: &str = "denormals";
 const SPECIALS: &str = "infinities and NaNs";
 const NAN_BITS: &str = "the bits of NaNs";
 const ZERO_SIGNS: &str = "signs of zeros";

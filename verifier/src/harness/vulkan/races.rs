@@ -151,9 +151,7 @@ mod tests {
 
     #[test]
     fn atomics_of_two_lanes_have_no_order() {
-        let atomic = |at: &str| {
-            format!("    32   %9 = @shared_atomic ({at}, %5) (base=0, atomic_op=iadd, align_mul=4, align_offset=0)\n")
-        };
+        let atomic = |at: &str| format!("    32   %9 = @shared_atomic ({at}, %5) (base=0, atomic_op=iadd)\n");
         assert_eq!(race(&atomic("%1")), Some(Race::AtomicOrder));
         assert_eq!(race(&atomic("%3")), None);
         assert_eq!(race(&[&atomic("%1")[..], OWN].concat()), Some(Race::Data));

@@ -398,7 +398,7 @@ mod tests {
     fn products_and_sums_may_be_fused() {
         let fused = "    32 %9 = ffma %1.x, %1.y, %1.z\n";
         assert_eq!(run(fused, &[ONE, ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
-        assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0000], Some(MODES)), (u32::MAX, ["ffma"].into()));
+        assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], Some(MODES)), (u32::MAX, ["ffma"].into()));
         assert_eq!(run("    32 %9 = fsin %1.x\n", &[ONE], Some(MODES)), (u32::MAX, ["fsin"].into()));
         assert!(is_open(Op::Fsin) && !is_open(Op::Fadd) && !is_open(Op::Iadd));
     }

@@ -102,7 +102,7 @@ pub struct Fuzz {
     #[command(flatten)]
     driver: DriverArgs,
     #[command(flatten)]
-    vulkan: VulkanArgs,
+    vulkan: Box<VulkanArgs>,
     /// This process is a worker of a campaign with this seed.
     #[arg(long, value_name = "SEED", hide = true)]
     worker: Option<u64>,

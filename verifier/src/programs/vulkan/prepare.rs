@@ -108,14 +108,16 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
             replace(function, block, instr);
             replaced.insert(name);
         }
-        match &mut function.instrs[instr] {
-            InstrData::Alu(alu) => alu.exact = true,
-            InstrData::Intrinsic(intrinsic) => {
-                if take_modifiers(intrinsic) {
-                    replaced.insert("modifiers of floats in local arrays".to_owned());
-                }
+        let had_modifiers = match &mut function.instrs[instr] {
+            InstrData::Alu(alu) => {
+                alu.exact = true;
+                false
             }
-            _ => {}
+            InstrData::Intrinsic(intrinsic) => take_modifiers(intrinsic),
+            _ => false,
+        };
+        if had_modifiers {
+            replaced.insert("modifiers of floats in local arrays".to_owned());
         }
     }
     settle(&mut shader, &properties.lacking(), &mut replaced)?;

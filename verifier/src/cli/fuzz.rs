@@ -222,6 +222,9 @@ impl Fuzz {
             return Err(format!("found --from {from} and --programs {programs}, expected numbers up to {last}").into());
         }
         if let Some(library) = self.vulkan.library()? {
+            if self.external.is_given() {
+                return Err("--vulkan: found --compiler or --turnip, expected one of them".into());
+            }
             return self.on_device(&library, format);
         }
         if let Some(compiler) = self.external.compiler(&self.driver, self.gpu.unwrap_or_default())? {

@@ -10,6 +10,7 @@ use crate::triage::{self, Reducing};
 use crate::turnip::DriverArgs;
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
+use crate::vulkan::{self, VulkanArgs};
 use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
 use clap::Args;
 use ir3_compiler::target::Target;
@@ -26,6 +27,7 @@ use ir3_verifier::harness::report::bundle::Case;
 use ir3_verifier::harness::triage::FailureKind;
 use ir3_verifier::programs::coverage::table::Table;
 use ir3_verifier::programs::generator::Profile;
+use ir3_verifier::programs::vulkan::Library;
 use serde::Serialize;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -99,6 +101,8 @@ pub struct Fuzz {
     external: fuzz_compiler::External,
     #[command(flatten)]
     driver: DriverArgs,
+    #[command(flatten)]
+    vulkan: Box<VulkanArgs>,
     /// This process is a worker of a campaign with this seed.
     #[arg(long, value_name = "SEED", hide = true)]
     worker: Option<u64>,
@@ -218,6 +222,12 @@ impl Fuzz {
             let (from, last) = (self.from, u64::MAX);
             return Err(format!("found --from {from} and --programs {programs}, expected numbers up to {last}").into());
         }
+        if let Some(library) = self.vulkan.library()? {
+            if self.external.is_given() {
+                return Err("--vulkan: found --compiler or --turnip, expected one of them".into());
+            }
+            return self.on_device(&library, format);
+        }
         if let Some(compiler) = self.external.compiler(&self.driver, self.gpu.unwrap_or_default())? {
             return self.compiler(&compiler, format);
         }
@@ -312,6 +322,25 @@ impl Fuzz {
         let campaign = self.of_seed(seed, &mut 0)?;
         workers::serve(&campaign, self.guarding.limits())?;
         Ok(engines::written(&campaign.engines))
+    }
+
+    /// The campaign on a device of Vulkan.
+    fn on_device(&self, library: &Library, format: Format) -> Result<Exit, Failure> {
+        let request = vulkan::Request {
+            library,
+            options: &self.vulkan,
+            gpu: self.gpu,
+            seed: self.seed.unwrap_or_else(random_seed),
+            profiles: if self.profile.is_empty() { Profile::CAMPAIGN.to_vec() } else { self.profile.clone() },
+            first: self.from,
+            programs: self.programs,
+            time: self.time,
+            jobs: triage::jobs(self.jobs),
+            keep_going: self.keep_going,
+            reduce: self.reducing.wanted(),
+            failures: &self.failures,
+        };
+        vulkan::fuzz(&request, format)
     }
 
     /// The campaign against a compiler that is another program.

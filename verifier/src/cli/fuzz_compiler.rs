@@ -80,6 +80,11 @@ pub struct External {
 }
 
 impl External {
+    /// Returns true if there is another compiler under test.
+    pub const fn is_given(&self) -> bool {
+        self.turnip || self.compiler.is_some()
+    }
+
     /// The compiler, if there is one.
     pub fn compiler(&self, driver: &DriverArgs, target: Target) -> Result<Option<Compiler>, Failure> {
         if self.turnip {

@@ -20,6 +20,7 @@ const ONLY_LONG: &[&str] = &[
     "stage_time",
     "memory",
     "plant",
+    "device_time",
     "driver_time",
     "driver_memory",
     "driver_output",

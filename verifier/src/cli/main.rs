@@ -47,6 +47,7 @@ mod unknown_programs;
 mod values;
 mod vec4;
 mod verify;
+mod vulkan;
 mod words;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};

@@ -1,5 +1,6 @@
 //! `run`: prints the observable results of a program in an environment.
 
+use crate::vulkan::{self, VulkanArgs};
 use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
 use ir3_verifier::harness::check::{self, run_snapshot};
@@ -27,6 +28,11 @@ pub struct Run {
     fuel: Fuel,
     #[command(flatten)]
     gpu: Gpu,
+    #[command(flatten)]
+    vulkan: VulkanArgs,
+    /// With --vulkan: the folder for the bundle of a program that differs.
+    #[arg(long, value_name = "DIR", requires = "vulkan")]
+    failures: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -70,6 +76,14 @@ impl Run {
             None => Env::from_seed(self.seed),
         };
         let env = self.fuel.of_one(env);
+        if let Some(library) = self.vulkan.library()? {
+            let programs = report::load(&self.path, self.gpu.given())?.into_iter().map(|named| match named.program {
+                Snapshot::Nir(shader) => Ok((named.name, *shader)),
+                _ => Err(format!("{}: found no nir, expected a program in nir", named.name)),
+            });
+            let programs = programs.collect::<Result<Vec<_>, _>>()?;
+            return vulkan::run(&self.vulkan, &library, &programs, &env, self.failures.as_deref());
+        }
         let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
         for mut named in report::load(&self.path, self.gpu.given())? {

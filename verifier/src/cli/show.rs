@@ -20,11 +20,14 @@ pub struct Show {
 impl Show {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        let case = bundle::read(&self.bundle)?;
+        let of_device = page::of_device(&self.bundle).map_err(|error| format!("{}: {error}", self.bundle.display()))?;
+        let page = match of_device {
+            Some(page) => page,
+            None => page::of_case(&bundle::read(&self.bundle)?, &self.bundle.display().to_string()),
+        };
         if let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) {
             exit::try_file(path)?;
         }
-        let page = page::of_case(&case, &self.bundle.display().to_string());
         let path = self.output.clone().unwrap_or_else(|| self.bundle.join("report.html"));
         if path == Path::new("-") {
             output::text(&page);

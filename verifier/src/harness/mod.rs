@@ -3,6 +3,7 @@
 //! - [`check`] runs engines on the boundaries of one compilation.
 //! - [`guard`] compiles programs in processes that can be stopped.
 //! - [`reduce`] makes a failing program smaller, [`report`] writes it as a bundle, [`triage`] groups failures that are one bug.
+//! - [`vulkan`] compares programs with devices.
 //! - [`campaigns`] do so for many programs; [`fuzz_targets`] for one input of a fuzzer.
 
 pub mod campaigns;
@@ -13,3 +14,4 @@ pub mod mesa;
 pub mod reduce;
 pub mod report;
 pub mod triage;
+pub mod vulkan;

@@ -5,8 +5,8 @@
 //! [`variants`] are programs with pieces of others, [`divergence`] and [`adversarial`] pairs against the soundness of
 //! proofs, [`planted_bugs`] compilers with a bug. [`foreign`] is the interface for programs of other compilers.
 //! [`vec4_code`] generates programs of the vec4 backend's language. [`spirv`] writes a nir program for compilers that
-//! read SPIR-V. [`coverage`] counts the cells of programs. [`seeds`] derives the seeds of a campaign, [`numbers`] the
-//! inputs of a program that are one number each.
+//! read SPIR-V. [`coverage`] counts the cells of programs. [`vulkan`] executes programs on devices.
+//! [`seeds`] derives the seeds of a campaign, [`numbers`] the inputs of a program that are one number each.
 
 pub mod adversarial;
 pub mod coverage;
@@ -24,5 +24,6 @@ pub mod spirv;
 pub mod turnip;
 pub mod variants;
 pub mod vec4_code;
+pub mod vulkan;
 
 pub use pair::{Case, Pair, Question};

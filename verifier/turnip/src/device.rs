@@ -104,13 +104,19 @@ features! {
 
 /// The driver, and its device.
 pub struct Driver {
+    pub instance: ash::Instance,
+    pub physical: vk::PhysicalDevice,
     pub device: ash::Device,
+    /// The family of the queue of the device: it draws and dispatches.
+    pub family: u32,
     pub features: Features,
     /// The extensions that the driver has.
     pub extensions: BTreeSet<String>,
     pub limits: vk::PhysicalDeviceLimits,
     /// The operations of subgroups.
     pub subgroups: vk::SubgroupFeatureFlags,
+    pub subgroup_size: u32,
+    pub controls: Controls,
     /// Device, driver and version, as the driver names them.
     pub name: String,
 }
@@ -126,6 +132,14 @@ impl Driver {
     /// # Errors
     /// Names the step at which the driver failed.
     pub fn open(path: &Path, is_robust: bool) -> Result<Self, String> {
+        Self::open_device(path, is_robust, None)
+    }
+
+    /// The same, with the device whose name has this text, in any case, or that has this number.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn open_device(path: &Path, is_robust: bool, wanted: Option<&str>) -> Result<Self, String> {
         // SAFETY: loading a library runs its initialisation; this one is the compiler under test, and this process exists to run it.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))?;
         // It stays loaded until the process ends.
@@ -137,6 +151,9 @@ impl Driver {
                 library.get::<Negotiate>(c"vk_icdNegotiateLoaderICDInterfaceVersion"),
             )
         };
+        // The loader of Vulkan has it without the prefix.
+        // SAFETY: the specification gives the function this type.
+        let get = get.or_else(|_| unsafe { library.get::<GetProcAddr>(c"vkGetInstanceProcAddr") });
         let get = get.map_err(|_| format!("{}: not a Vulkan driver (no vk_icdGetInstanceProcAddr)", path.display()))?;
         if let Ok(negotiate) = negotiate {
             let mut version = 5;
@@ -153,8 +170,12 @@ impl Driver {
         let instance = check("vkCreateInstance", unsafe { entry.create_instance(&info, None) })?;
         // SAFETY: the instance was just made, and is never destroyed.
         let all = check("vkEnumeratePhysicalDevices", unsafe { instance.enumerate_physical_devices() })?;
-        let physical =
-            *all.first().ok_or("the driver finds no device: it does not know this chip, or its kernel interface")?;
+        let physical = chosen(&instance, &all, wanted)?;
+        // SAFETY: the instance has the physical device.
+        let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
+        let has = |wanted: vk::QueueFlags| families.iter().position(|it| it.queue_flags.contains(wanted));
+        let family = has(vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE).or_else(|| has(vk::QueueFlags::COMPUTE));
+        let family = u32::try_from(family.unwrap_or_default()).unwrap_or_default();
         let mut v11 = vk::PhysicalDeviceVulkan11Properties::default();
         let mut v12 = vk::PhysicalDeviceVulkan12Properties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut v11).push_next(&mut v12);
@@ -182,7 +203,7 @@ impl Driver {
             .filter(|name| extensions.contains(&*name.to_string_lossy()))
             .map(|name| name.as_ptr())
             .collect();
-        let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
+        let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
         let device = features.chained(|features| {
             let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_extension_names(&enabled);
             // SAFETY: the instance has the physical device, and all structures of the chain live until the end of the call.
@@ -190,8 +211,76 @@ impl Driver {
         });
         let device = check("vkCreateDevice", device)?;
         let (limits, subgroups) = (properties.limits, v11.subgroup_supported_operations);
-        Ok(Self { device, features, extensions, limits, subgroups, name })
+        let subgroup_size = v11.subgroup_size;
+        let controls = Controls::of(&v12);
+        Ok(Self {
+            instance,
+            physical,
+            device,
+            family,
+            features,
+            extensions,
+            limits,
+            subgroups,
+            subgroup_size,
+            controls,
+            name,
+        })
     }
+}
+
+/// The modes of floats that a device has, by width: 16, 32 and 64 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Controls {
+    pub rounds_to_even: [bool; 3],
+    pub keeps_denormals: [bool; 3],
+    /// Signs of zeros, infinities and NaNs are kept.
+    pub keeps_specials: [bool; 3],
+}
+
+impl Controls {
+    fn of(properties: &vk::PhysicalDeviceVulkan12Properties<'_>) -> Self {
+        let are = |all: [vk::Bool32; 3]| all.map(|it| it != vk::FALSE);
+        Self {
+            rounds_to_even: are([
+                properties.shader_rounding_mode_rte_float16,
+                properties.shader_rounding_mode_rte_float32,
+                properties.shader_rounding_mode_rte_float64,
+            ]),
+            keeps_denormals: are([
+                properties.shader_denorm_preserve_float16,
+                properties.shader_denorm_preserve_float32,
+                properties.shader_denorm_preserve_float64,
+            ]),
+            keeps_specials: are([
+                properties.shader_signed_zero_inf_nan_preserve_float16,
+                properties.shader_signed_zero_inf_nan_preserve_float32,
+                properties.shader_signed_zero_inf_nan_preserve_float64,
+            ]),
+        }
+    }
+}
+
+/// The device that was asked for, or the first one.
+fn chosen(
+    instance: &ash::Instance,
+    all: &[vk::PhysicalDevice],
+    wanted: Option<&str>,
+) -> Result<vk::PhysicalDevice, String> {
+    let none = "the driver finds no device: it does not know this chip, or its kernel interface";
+    let Some(wanted) = wanted else { return all.first().copied().ok_or_else(|| none.to_owned()) };
+    let name = |device: vk::PhysicalDevice| {
+        // SAFETY: the instance has the physical device.
+        let properties = unsafe { instance.get_physical_device_properties(device) };
+        properties.device_name_as_c_str().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let by_number = wanted.parse::<usize>().ok().and_then(|number| all.get(number).copied());
+    let lower = wanted.to_lowercase();
+    let found = by_number.or_else(|| all.iter().copied().find(|&it| name(it).to_lowercase().contains(&lower)));
+    found.ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(|&it| name(it)).collect();
+        format!("found no device `{wanted}`: the driver has {}", names.join(", "))
+    })
 }
 
 /// The result of a call, with its name if it failed.

@@ -14,29 +14,20 @@
 //! With paths on the command line, their logs are printed instead, and the exit code is 1 if one was not compiled.
 
 #[cfg(target_os = "linux")]
-mod atomics;
-#[cfg(target_os = "linux")]
-mod capabilities;
+use ir3_turnip::{atomics, device, module, outcome};
+
 #[cfg(target_os = "linux")]
 mod child;
 #[cfg(target_os = "linux")]
 mod chips;
 #[cfg(target_os = "linux")]
-mod device;
-#[cfg(target_os = "linux")]
 mod fault;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
-mod module;
-#[cfg(target_os = "linux")]
-mod outcome;
-#[cfg(target_os = "linux")]
 mod partner;
 #[cfg(target_os = "linux")]
 mod pipeline;
-#[cfg(target_os = "linux")]
-mod specialise;
 #[cfg(target_os = "linux")]
 mod text;
 #[cfg(target_os = "linux")]

@@ -109,6 +109,9 @@ impl Types {
     }
 
     /// The definition of a type, a constant, or a variable of the module.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn get(&self, id: Word) -> Result<&Instruction, String> {
         match self.values.get(&id) {
             Some(at) => Ok(&self.module.types_global_values[*at]),
@@ -145,6 +148,9 @@ impl Types {
     }
 
     /// The value of an integer constant. A specialisation constant has the value that it was given, or its own.
+    ///
+    /// # Errors
+    /// If it is no integer constant, or one that is not computed here.
     pub fn integer(&self, id: Word) -> Result<u64, String> {
         let constant = self.get(id)?;
         let operand = |at: usize| -> Result<u64, String> {

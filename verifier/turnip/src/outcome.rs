@@ -52,6 +52,12 @@ kinds! {
     Silent = "silent",
     /// The driver ended the process.
     Exited = "exited",
+    /// A program was executed, twice with the same result.
+    Executed = "executed",
+    /// The second execution has another result.
+    Unstable = "unstable",
+    /// The device was lost.
+    Lost = "lost",
     /// This program, not the driver, did not do its work.
     Failed = "failed",
 }

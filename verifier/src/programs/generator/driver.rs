@@ -126,7 +126,7 @@ impl Before<'_> {
 }
 
 /// Removes an instruction, or makes it one that computes its result from an operand.
-fn replace(function: &mut Function, block: Block, instr: Instr) {
+pub(crate) fn replace(function: &mut Function, block: Block, instr: Instr) {
     let Some(def) = function.instrs[instr].def() else {
         function.blocks[block].instrs.retain(|it| *it != instr);
         return;

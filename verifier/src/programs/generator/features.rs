@@ -27,6 +27,8 @@ pub struct Features {
     pub driver: bool,
     /// Values of other lanes: ballots, reads from one lane, reductions. (Votes and elections are always there.)
     pub lanes: bool,
+    /// Compute shaders alone.
+    pub only_compute: bool,
 }
 
 impl Features {
@@ -43,6 +45,7 @@ impl Features {
         scalar: false,
         driver: false,
         lanes: true,
+        only_compute: false,
     };
 
     /// The features of a GPU.
@@ -61,6 +64,7 @@ impl Features {
             scalar: is_scalar,
             driver: false,
             lanes: target.has_shared_regfile,
+            only_compute: false,
         }
     }
     /// Returns the features for a driver, which gets programs as SPIR-V.

@@ -37,6 +37,8 @@ mod vec4;
 use ir3_compiler::nir::{Builder, Def, FloatControls, Shader, Stage};
 use ir3_compiler::target::Target;
 
+pub(crate) use driver::replace;
+
 pub use choices::{Bytes, Choices, Seeded};
 pub use copies::copies;
 pub use features::Features;
@@ -157,7 +159,9 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         }
         _ => (profile.weights(), Swarm::default()),
     };
-    let stage = match (profile, c.below(8)) {
+    let drawn = c.below(8);
+    let stage = match (profile, drawn) {
+        _ if features.only_compute => Stage::Compute,
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
         (_, 3) if features.driver => Stage::Fragment,
         (_, 2) => Stage::Vertex,

@@ -3,6 +3,7 @@
 //! A descriptor that is bound is in set 0, a bindless one in a set after it. Its number is added to the first [`binding`] of its kind. Where a
 //! program computes the number of a descriptor of a kind and a set, the first numbers of these are elements of one array.
 
+use ir3_compiler::ir3::access::ResourceId;
 use ir3_compiler::nir::{Access, Def, Function, InstrData, IntrinsicOp, Op, Tex, TexSrcKind};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Capability, Decoration, StorageClass, Word};
@@ -10,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::interface::Variable;
 use super::values::Kind;
-use super::{Emitter, NoForm, binding, no_form, refs};
+use super::{DescribedBuffer, Descriptor, Emitter, NoForm, binding, no_form, refs};
 
 /// A kind of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -214,9 +215,11 @@ impl Emitter<'_> {
         }
         if !is_array || resource.number >= IN_ARRAY {
             let (set, binding) = self.place(resource)?;
+            self.describe(resource.class, resource.set, resource.number, (set, binding, 0));
             return Ok(self.bound(Variable::Bound(set, binding, ty), ty, class));
         }
         let (set, binding) = self.place(&Resource { number: 0, ..*resource })?;
+        (0..IN_ARRAY).for_each(|number| self.describe(resource.class, resource.set, number, (set, binding, number)));
         let length = self.number(IN_ARRAY);
         let all = self.b.type_array(ty, length);
         let variable = self.bound(Variable::Bound(set, binding, all), all, class);
@@ -242,6 +245,17 @@ impl Emitter<'_> {
         let element = self.emit(spirv::Op::AccessChain, pointer, refs(&[variable, index]));
         self.non_uniform(resource, element);
         Ok(element)
+    }
+
+    /// Records the descriptor of a buffer.
+    fn describe(&mut self, class: Class, of: Option<u32>, number: u32, (set, binding, element): (u32, u32, u32)) {
+        let id = ResourceId::new(of, number);
+        let buffer = match class {
+            Class::UniformBuffer => DescribedBuffer::Uniform(id),
+            Class::StorageBuffer => DescribedBuffer::Storage(id),
+            Class::Image | Class::Texture | Class::Sampler => return,
+        };
+        self.used.insert(Descriptor { buffer, set, binding, element });
     }
 
     /// Marks a pointer or a loaded handle as one that may differ between lanes, if its descriptor may.

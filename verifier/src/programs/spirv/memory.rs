@@ -10,7 +10,7 @@ use rspirv::spirv::{self, Capability, Decoration, StorageClass, Word};
 use super::descriptors::{Class, Resource};
 use super::interface::Variable;
 use super::values::{Kind, Ty};
-use super::{Emitter, NoForm, binding, no_form, refs};
+use super::{DescribedBuffer, Descriptor, Emitter, NoForm, binding, no_form, refs};
 
 /// The type of a block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub(super) enum Layout {
 /// Vectors in a uniform buffer: all that a range of 64 KiB has.
 const UNIFORM_VECTORS: u32 = 4096;
 /// Words of push constants: as many as each device of Vulkan has.
-pub(super) const PUSHED_WORDS: u32 = 32;
+pub const PUSHED_WORDS: u32 = 32;
 
 /// The SPIR-V form of the constant file of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,6 +257,8 @@ impl Emitter<'_> {
 
     fn constant_file(&mut self) -> Word {
         let layout = self.layout(Layout::Uniform);
+        let buffer = DescribedBuffer::Constants;
+        self.used.insert(Descriptor { buffer, set: 0, binding: binding::CONSTANTS, element: 0 });
         self.bound(Variable::Bound(0, binding::CONSTANTS, layout), layout, StorageClass::Uniform)
     }
 

@@ -29,6 +29,7 @@ mod values;
 mod workgroup;
 
 use cranelift_entity::SecondaryMap;
+use ir3_compiler::ir3::access::ResourceId;
 use ir3_compiler::nir::{Block, Cfg, Def, FloatControls, Function, Instr, Shader, Stage};
 use rspirv::binary::Assemble;
 use rspirv::dr::{self, Operand};
@@ -38,8 +39,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use changes::{Change, Changeable};
+pub use memory::PUSHED_WORDS;
 pub use textures::has_layers;
 
+use crate::semantics::environment::device::FloatModes;
 use descriptors::Class;
 use interface::Variable;
 use values::{Kind, Reading, Ty};
@@ -78,7 +81,40 @@ fn no_form<T>(what: impl fmt::Display) -> Result<T, NoForm> {
 }
 
 /// A module with one entry point, `main`.
-pub struct Module(dr::Module);
+pub struct Module(dr::Module, Vec<Descriptor>);
+
+/// A buffer of a program, and its descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Descriptor {
+    /// The buffer.
+    pub buffer: DescribedBuffer,
+    /// The descriptor set.
+    pub set: u32,
+    /// The binding in the set.
+    pub binding: u32,
+    /// The element, if the binding has an array of descriptors.
+    pub element: u32,
+}
+
+/// A buffer that has a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DescribedBuffer {
+    /// The constant file.
+    Constants,
+    /// A uniform buffer.
+    Uniform(ResourceId),
+    /// A storage buffer.
+    Storage(ResourceId),
+}
+
+/// The execution modes of a module for a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// The modes of floats that are required.
+    pub floats: FloatModes,
+    /// Invocations reconverge as early as they can.
+    pub reconverges: bool,
+}
 
 impl Module {
     /// Translates a shader.
@@ -86,14 +122,31 @@ impl Module {
     /// # Errors
     /// Names an operation, a stage or a resource that has no form in SPIR-V.
     pub fn of(shader: &Shader) -> Result<Self, NoForm> {
-        Emitter::new(shader)?.finish().map(Self)
+        Self::for_device(shader, Modes::default())
+    }
+
+    /// Translates a shader, with these execution modes.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn for_device(shader: &Shader, modes: Modes) -> Result<Self, NoForm> {
+        let mut emitter = Emitter::new(shader)?;
+        emitter.modes = modes;
+        let mut used = Vec::new();
+        let module = emitter.finish(&mut used)?;
+        Ok(Self(module, used))
+    }
+
+    /// The buffers that it declares.
+    pub fn descriptors(&self) -> &[Descriptor] {
+        &self.1
     }
 
     /// The instructions that have no form in SPIR-V, or need one of these capabilities.
     ///
     /// # Errors
     /// As [`of`](Self::of), for constructs that are no single instruction.
-    pub fn missing(shader: &Shader, lacking: &'static [Capability]) -> Result<Vec<(Instr, NoForm)>, NoForm> {
+    pub fn missing(shader: &Shader, lacking: &[Capability]) -> Result<Vec<(Instr, NoForm)>, NoForm> {
         let mut emitter = Emitter::new(shader)?;
         emitter.probe = Some(Probe { lacking, needed: None, missing: Vec::new() });
         emitter.run()?;
@@ -126,9 +179,9 @@ impl fmt::Display for Module {
 }
 
 /// A translation whose result is discarded: it continues after an instruction that has no form.
-struct Probe {
+struct Probe<'a> {
     /// The capabilities that instructions may not need.
-    lacking: &'static [Capability],
+    lacking: &'a [Capability],
     /// One of these that the current instruction needs.
     needed: Option<Capability>,
     missing: Vec<(Instr, NoForm)>,
@@ -173,7 +226,10 @@ struct Emitter<'a> {
     arrays: FxHashSet<(Class, Option<u32>)>,
     /// The descriptors of high numbers, in the order of their first use.
     far: Vec<((Class, Option<u32>), u32)>,
-    probe: Option<Probe>,
+    probe: Option<Probe<'a>>,
+    modes: Modes,
+    /// The descriptors of buffers.
+    used: BTreeSet<Descriptor>,
 }
 
 impl<'a> Emitter<'a> {
@@ -211,6 +267,8 @@ impl<'a> Emitter<'a> {
             arrays: descriptors::arrays(function),
             far: Vec::new(),
             probe: None,
+            modes: Modes::default(),
+            used: BTreeSet::new(),
         };
         this.capability(Capability::Shader);
         this.plan_outputs();
@@ -247,8 +305,9 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<dr::Module, NoForm> {
+    fn finish(mut self, used: &mut Vec<Descriptor>) -> Result<dr::Module, NoForm> {
         let model = self.run()?;
+        used.extend(&self.used);
         self.mark_aliases();
         let addresses = self.capabilities.contains(&(Capability::PhysicalStorageBufferAddresses as u32));
         let addressing = match addresses {
@@ -272,6 +331,7 @@ impl<'a> Emitter<'a> {
             self.capability(Capability::RoundingModeRTE);
             self.b.execution_mode(self.main, ExecutionMode::RoundingModeRTE, [bits.into()]);
         }
+        self.device_modes();
         for &capability in &self.capabilities {
             self.b.capability(Capability::from_u32(capability).expect("a capability that was asked for"));
         }
@@ -279,6 +339,25 @@ impl<'a> Emitter<'a> {
             self.b.extension(extension);
         }
         Ok(self.b.module())
+    }
+
+    /// Adds the execution modes that are for a device.
+    fn device_modes(&mut self) {
+        let FloatModes { keeps_denormals, keeps_specials, .. } = self.modes.floats;
+        for (bits, i) in [16, 32, 64].into_iter().zip(0..) {
+            if keeps_denormals[i] {
+                self.capability(Capability::DenormPreserve);
+                self.b.execution_mode(self.main, ExecutionMode::DenormPreserve, [bits]);
+            }
+            if keeps_specials[i] {
+                self.capability(Capability::SignedZeroInfNanPreserve);
+                self.b.execution_mode(self.main, ExecutionMode::SignedZeroInfNanPreserve, [bits]);
+            }
+        }
+        if self.modes.reconverges {
+            self.extensions.insert("SPV_KHR_maximal_reconvergence");
+            self.b.execution_mode(self.main, ExecutionMode::MaximallyReconvergesKHR, []);
+        }
     }
 
     fn capability(&mut self, capability: Capability) {

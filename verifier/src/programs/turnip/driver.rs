@@ -10,7 +10,7 @@ const LIBRARY: &str = "libvulkan_freedreno.so";
 /// The folder into which `ci/stock-mesa` unpacks packages, next to the build folders.
 const UNPACKED: &str = "stock-mesa/usr/lib/x86_64-linux-gnu";
 /// Folders of libraries.
-const FOLDERS: [&str; 6] = [
+pub(in crate::programs) const FOLDERS: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
@@ -19,11 +19,12 @@ const FOLDERS: [&str; 6] = [
     "/usr/local/lib",
 ];
 /// Folders of the files in which drivers are registered with Vulkan.
-const REGISTRIES: [&str; 3] = ["/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"];
+pub(in crate::programs) const REGISTRIES: [&str; 3] =
+    ["/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"];
 /// The dynamic linkers that may be in the folder of the libraries that they load.
 const LOADERS: [&str; 2] = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
 /// The program that loads the driver.
-const WORKER: &str = "ir3-turnip";
+pub(super) const WORKER: &str = "ir3-turnip";
 
 /// A driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,33 +67,35 @@ impl Driver {
             let library = std::path::absolute(&library).unwrap_or(library);
             return if library.is_file() { Ok(Self { library }) } else { Err(NoDriver::NotThere(library)) };
         }
-        let unpacked = unpacked().into_iter().chain(FOLDERS.map(PathBuf::from));
+        let unpacked = unpacked(UNPACKED).into_iter().chain(FOLDERS.map(PathBuf::from));
         let mut libraries = unpacked.map(|folder| folder.join(LIBRARY));
         let library = libraries.find(|path| path.is_file()).or_else(registered);
         library.map(|library| Self { library }).ok_or(NoDriver::NotFound)
     }
 
-    /// The folder of the library, which may have the libraries that it needs.
-    fn folder(&self) -> &Path {
-        self.library.parent().unwrap_or(Path::new(""))
-    }
-
-    /// The beginning of the command line that starts a worker: with the dynamic linker in the driver's folder, if it
-    /// has one, as the driver may need a C library that is newer than the system's.
+    /// The beginning of the command line that starts a worker.
     pub(super) fn command(&self, worker: &Path) -> Vec<OsString> {
-        let folder = self.folder();
-        let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
-        let loader = loader.map(|loader| [loader.into(), "--library-path".into(), folder.as_os_str().to_owned()]);
-        loader.into_iter().flatten().chain([worker.as_os_str().to_owned()]).collect()
+        let mut command = loader_command(&self.library);
+        command.push(worker.as_os_str().to_owned());
+        command
     }
+}
+
+/// The dynamic linker in the folder of a driver, if there is one, with its options: the driver may need a C library that
+/// is newer than the system's. The folder may also have the libraries that it needs.
+pub(in crate::programs) fn loader_command(library: &Path) -> Vec<OsString> {
+    let folder = library.parent().unwrap_or(Path::new(""));
+    let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
+    let loader = loader.map(|loader| [loader.into(), "--library-path".into(), folder.as_os_str().to_owned()]);
+    loader.into_iter().flatten().collect()
 }
 
 /// The folders into which packages may have been unpacked: below `target` of the current folder, and next to the
 /// program's folder.
-fn unpacked() -> Vec<PathBuf> {
+pub(in crate::programs) fn unpacked(below: &str) -> Vec<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let targets = [PathBuf::from("target")].into_iter().chain(program.ancestors().skip(1).take(3).map(Path::to_owned));
-    let folders: Vec<PathBuf> = targets.map(|folder| folder.join(UNPACKED)).collect();
+    let folders: Vec<PathBuf> = targets.map(|folder| folder.join(below)).collect();
     folders.into_iter().filter_map(|folder| std::path::absolute(folder).ok()).collect()
 }
 
@@ -126,16 +129,12 @@ fn library_of(file: &Path) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// The worker: in the folder of this program (or the one above, as tests are in `deps`), or in `PATH`.
-///
-/// # Errors
-/// If none is found.
-pub(super) fn worker() -> Result<PathBuf, NoDriver> {
+/// The worker of a name: in the folder of this program (or the one above, as tests are in `deps`), or in `PATH`.
+pub(in crate::programs) fn worker(name: &str) -> Option<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let beside = program.ancestors().skip(1).take(2).map(Path::to_owned);
     let path = env::var_os("PATH").map(|value| env::split_paths(&value).collect::<Vec<_>>()).unwrap_or_default();
-    let found = beside.chain(path).map(|folder| folder.join(WORKER)).find(|path| path.is_file());
-    found.ok_or(NoDriver::NoWorker(program))
+    beside.chain(path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -63,7 +63,8 @@ impl Setup {
     }
 
     fn command(&self) -> Result<Vec<OsString>, NoDriver> {
-        let worker = self.worker.clone().map_or_else(driver::worker, Ok)?;
+        let worker = self.worker.clone().or_else(|| driver::worker(driver::WORKER));
+        let worker = worker.ok_or_else(|| NoDriver::NoWorker(std::env::current_exe().unwrap_or_default()))?;
         let mut command = self.driver.command(&worker);
         let named: [(&str, OsString); 5] = [
             ("--driver", self.driver.library.clone().into()),

@@ -19,6 +19,7 @@ use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::aliases::{Aliasing, MemoryName};
 use crate::semantics::environment::corners::{corner, wide_corner};
+use crate::semantics::environment::device::DeviceRules;
 use crate::semantics::environment::hints::{Hints, Usage};
 use crate::semantics::environment::memory::Space;
 use system_values::system_tag;
@@ -175,6 +176,9 @@ pub struct Env {
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<u32>,
+    /// The rules of a run that is compared with a device of Vulkan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceRules>,
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
@@ -400,6 +404,9 @@ impl Env {
 
     /// The size of a buffer, as a query returns it: in bytes, or in words where the program makes bytes of them.
     pub fn buffer_size(&self, binding: Binding) -> u32 {
+        if let Some(device) = &self.device {
+            return device.buffer_bytes;
+        }
         let hash = self.hash(EnvironmentKey::Size, [binding.bits(), 0, 0]);
         let words = (hash >> 32) as u32;
         match hash >> 60 {

@@ -615,6 +615,8 @@ impl MemoryArray {
         words.read(word, || match space {
             // Scratch memory is uninitialized when the lane starts.
             Space::Scratch => (0, WHOLE),
+            // Nor has shared memory contents on a device.
+            Space::Shared if env.device.is_some_and(|device| device.modes.is_some()) => (0, WHOLE),
             space => (env.memory_word(*space, *binding, word), 0),
         })
     }

@@ -2,10 +2,12 @@
 //!
 //! [`mod@env`] has inputs, constants and buffers, [`aliases`] which of them are one memory, [`memory`] the words that a
 //! program reads and writes, [`texture`] the texels; [`sync`] has the operations on waves, [`exchange`] an idiom of
-//! ir3, [`hints`] properties of inputs that fit a program, [`corners`] values at which operations go wrong.
+//! ir3, [`hints`] properties of inputs that fit a program, [`device`] rules
+//! of runs that a Vulkan device is compared with, [`corners`] values at which operations go wrong.
 
 pub mod aliases;
 pub mod corners;
+pub mod device;
 pub mod env;
 pub mod exchange;
 pub mod hints;

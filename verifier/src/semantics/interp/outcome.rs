@@ -1,6 +1,6 @@
 //! The outcome of a run, and the comparison of two outcomes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::semantics::arithmetic::rows::{ALL_LANES, Row};
@@ -244,6 +244,8 @@ pub struct Outcome {
     pub broken: FxHashSet<u64>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
+    /// The names of the freedoms that a device has in this run, if the environment has the modes of one: not compared.
+    pub freedoms: BTreeSet<&'static str>,
     /// The number of instructions that all waves executed.
     pub executed: u64,
     /// A hash of the values that branches, ends of lanes and writes depended on, if undefined bits have values in the

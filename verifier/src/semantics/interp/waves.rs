@@ -15,6 +15,7 @@ use crate::semantics::environment::memory::{Memory, SEEN};
 use crate::semantics::environment::sync::{Sync, Synchronized};
 use crate::support::random::hash;
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// The reason why a wave stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub(super) struct WaveState {
     pub broken: FxHashSet<u64>,
     /// The results of operations on floats that need not be exact, and of exact ones, as hashes.
     pub floats: [FxHashSet<u64>; 2],
+    /// See [`Outcome::freedoms`].
+    pub freedoms: BTreeSet<&'static str>,
     /// The numbers of undefined values.
     pub ties: Ties,
     /// See [`Outcome::decisions`]; `None` unless undefined bits have values.
@@ -104,6 +107,7 @@ impl WaveState {
             keeps_promises: false,
             broken: FxHashSet::default(),
             floats: Default::default(),
+            freedoms: BTreeSet::new(),
             ties: Ties::default(),
             decisions: None,
         }
@@ -166,6 +170,7 @@ pub(super) fn run<W: AsMut<WaveState>>(
         other_waves: None,
         floats: std::mem::take(&mut state.floats),
         broken,
+        freedoms: std::mem::take(&mut state.freedoms),
         env: env.clone(),
         killed: state.killed,
         helpers: state.helpers,

@@ -8,6 +8,7 @@
 
 mod cfg;
 mod chart;
+mod device;
 mod document;
 mod folder;
 mod layout;
@@ -19,6 +20,7 @@ mod run;
 mod sides;
 mod trace;
 
+pub use device::of_device;
 pub use folder::{PageError, PageFolder};
 pub use rule::of_rule;
 

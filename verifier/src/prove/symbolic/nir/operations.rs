@@ -192,7 +192,7 @@ impl Nir<'_> {
             | DecodedOp::Return { .. }
             | DecodedOp::End => {}
         }
-        if let Some(&exact) = code.exact.get(&(pc as u32))
+        if let Some(exact) = code.floats.get(&(pc as u32)).map(|site| site.exact)
             && machine.oracle.are_both_nir()
         {
             for row in op::writes(code, &code.ops[pc]) {

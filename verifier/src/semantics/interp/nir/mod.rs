@@ -18,6 +18,9 @@ mod run;
 mod uses;
 mod watch;
 
+pub use run::{DENORMALS, is_open};
+
+use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, Shader};
 use ir3_compiler::target::Target;
 
@@ -96,6 +99,16 @@ impl Decoded {
     /// Returns true if it loads words of the constant file from computed indices.
     pub fn computes_constants(&self) -> bool {
         self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::Const { offset: Some(_), .. }))
+    }
+
+    /// Returns true if lanes of a wave see each other, or how many they are.
+    pub fn sees_subgroups(&self) -> bool {
+        let sees = |input: &op::EnvironmentInput| {
+            let op::EnvironmentInput::System(value, ..) = input else { return false };
+            use SystemValue as S;
+            matches!(value, S::SubgroupSize | S::SubgroupInvocation | S::SubgroupId | S::SubgroupIdShift)
+        };
+        !self.code.lanes.is_empty() || self.code.inputs.iter().any(sees)
     }
 
     /// Its accesses to memory that other waves see, barriers and fences, in the order of the code.

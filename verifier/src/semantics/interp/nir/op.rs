@@ -2,7 +2,7 @@
 
 use ir3_compiler::ir3::access::{Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
-use ir3_compiler::nir::IntrinsicOp;
+use ir3_compiler::nir::{IntrinsicOp, Op};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
@@ -38,6 +38,21 @@ pub(crate) struct Wide {
     pub srcs: SmallVec<[R; 8]>,
     /// True if the result is blended.
     pub keep: bool,
+}
+
+/// An operation on floats.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FloatSite {
+    pub op: Op,
+    /// It must be exact.
+    pub exact: bool,
+    /// Bits of the result, and of the first operand that is a float (of the first one if none is).
+    pub bits: u8,
+    pub source_bits: u8,
+    /// The mask of the operands that are floats.
+    pub sources: u8,
+    /// The result is a float.
+    pub result: bool,
 }
 
 /// An operation that promises not to overflow, whose result is written.
@@ -513,8 +528,8 @@ pub(crate) struct DecodedCode {
     pub moves: Vec<(R, R)>,
     pub wide: Vec<Wide>,
     pub sums: Vec<Sum>,
-    /// The operations on floats, each with true if it is exact.
-    pub exact: FxHashMap<u32, bool>,
+    /// The operations on floats.
+    pub floats: FxHashMap<u32, FloatSite>,
     pub inputs: Vec<EnvironmentInput>,
     pub accesses: Vec<MemoryAccess>,
     pub textures: Vec<Texture>,

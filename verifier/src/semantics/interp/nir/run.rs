@@ -1,9 +1,12 @@
 //! Running a decoded shader.
 
 mod arrays;
+mod freedoms;
 mod lanes;
 mod memory;
 mod notes;
+
+pub use freedoms::{DENORMALS, is_open};
 
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};
@@ -164,11 +167,19 @@ impl<'a> RunningWave<'a> {
     fn execute<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         let code = self.code;
         let mut pc = self.pc;
-        let compares_floats = self.facts.both_nir && !code.exact.is_empty();
+        let compares_floats = self.facts.both_nir && !code.floats.is_empty();
+        let modes = self.env.device.and_then(|device| device.modes);
         let mut last = pc;
         loop {
-            if compares_floats && let Some(&exact) = code.exact.get(&last) {
-                self.note_float(last, exact);
+            if (compares_floats || modes.is_some())
+                && let Some(&site) = code.floats.get(&last)
+            {
+                if let Some(modes) = &modes {
+                    self.open_result(last, site, modes);
+                }
+                if compares_floats {
+                    self.note_float(last, site.exact);
+                }
             }
             last = pc;
             let op = code.ops[pc as usize];

@@ -1,10 +1,10 @@
 //! Arithmetic.
 
-use ir3_compiler::nir::{Alu, BaseType, Op as NirOp};
+use ir3_compiler::nir::{Alu, BaseType, Op as NirOp, Operand};
 use smallvec::SmallVec;
 
 use super::{DecodeResult, Decoder, ValueRows};
-use crate::semantics::interp::nir::op::{DecodedOp, R, Sum, Wide};
+use crate::semantics::interp::nir::op::{DecodedOp, FloatSite, R, Sum, Wide};
 use crate::semantics::operations::wraps::NoWrap;
 use crate::semantics::operations::{Kernel, nir_alu};
 
@@ -69,8 +69,19 @@ impl Decoder<'_> {
         }
         let dst = self.define(alu.def);
         let width = self.width(alu.def);
-        let is_float =
-            std::iter::once(&info.output).chain(info.inputs).any(|operand| operand.ty.base == BaseType::Float);
+        let is_float = |operand: &Operand| operand.ty.base == BaseType::Float;
+        let float_sources =
+            info.inputs.iter().zip(0..8).filter(|(input, _)| is_float(input)).fold(0, |all, (_, i)| all | 1 << i);
+        let first_float = info.inputs.iter().position(is_float).unwrap_or(0);
+        let site = FloatSite {
+            op: alu.op,
+            exact: alu.exact,
+            bits,
+            source_bits: src_bits[first_float],
+            sources: float_sources,
+            result: is_float(&info.output),
+        };
+        let is_float = site.result || site.sources != 0;
         let first = self.here();
         for turn in 0..turns {
             let srcs = &sources[turn as usize * inputs..][..inputs];
@@ -105,7 +116,7 @@ impl Decoder<'_> {
             }
         }
         if is_float {
-            self.code.exact.extend((first..self.here()).map(|at| (at, alu.exact)));
+            self.code.floats.extend((first..self.here()).map(|at| (at, site)));
         }
         if (alu.no_signed_wrap || alu.no_unsigned_wrap) && info.is_per_component() {
             let promise =

@@ -1,0 +1,12 @@
+//! A second oracle: programs that run on a device of Vulkan and in the interpreter of nir.
+//!
+//! The specification decides what is compared: the interpreter runs with the modes of the device, and whatever the specification leaves open is
+//! undefined there, bit by bit ([`oracle`]). A program with a race is no program to compare ([`races`]). [`campaign`] compares generated
+//! programs, [`reduction`] makes those that differ smaller, and [`bundle`] writes them. [`mistakes`] are planted in the interpreter.
+
+pub mod bundle;
+pub mod campaign;
+pub mod mistakes;
+pub mod oracle;
+pub mod races;
+pub mod reduction;

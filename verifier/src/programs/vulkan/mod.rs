@@ -1,0 +1,15 @@
+//! Programs on devices of Vulkan: any driver, found by its name or its path, and a process that executes compute shaders on it.
+//!
+//! [`prepare()`] makes a program one whose meaning the specification of Vulkan decides, a [`Job`] is a program with the contents of its buffers, and
+//! [`Device`] executes it. The process is `ir3-vulkan` (verifier/turnip): a crash, a hang and a lost device are results.
+
+mod device;
+mod driver;
+mod flush;
+mod job;
+mod prepare;
+
+pub use device::{Device, DeviceError, Execution, Kind, Properties};
+pub use driver::{Library, NoLibrary};
+pub use job::{Job, JobBuffer};
+pub use prepare::{Layout, Preparation, Prepared, lanes_of, prepare};

@@ -157,7 +157,7 @@ impl<'a> Comparison<'a> {
         let before = resolved.as_ref().map_or(before, ProgramRef::Nir);
         let driver = match (before, after) {
             (ProgramRef::Nir(shader), ProgramRef::Ir3(program)) => {
-                loader_command(shader, program).map(|decoded| (decoded, &program.consts))
+                beside_driver(shader, program).map(|decoded| (decoded, &program.consts))
             }
             _ => None,
         };
@@ -266,7 +266,7 @@ pub(super) fn compare_within(
 }
 
 /// Decodes the nir program, if it may load the words that the driver fills for the compiled program.
-pub(super) fn loader_command(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
+pub(super) fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
     if program.consts.driver_params.is_empty() && program.consts.immediates.is_empty() {
         return None;
     }

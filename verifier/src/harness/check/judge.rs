@@ -20,7 +20,7 @@
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
 use super::final_code::{final_code, hazard};
-use super::interpreter::{Comparison, Refutation, SourceRuns, compare_runs, loader_command, source_run, source_runs};
+use super::interpreter::{Comparison, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs};
 use super::legal::broken_rule;
 use super::policy::Policy;
 use super::search::InputSearch;
@@ -389,7 +389,7 @@ impl<'a> Judge<'a> {
         if !self.policy.runs() {
             return;
         }
-        let Some(decoded) = loader_command(shader, program) else { return };
+        let Some(decoded) = beside_driver(shader, program) else { return };
         let Trail { envs, outcomes, .. } = &mut self.trail;
         envs.iter_mut().for_each(|env| *env = env.with_driver_words(decoded.launch(), &program.consts));
         let fuel = self.policy.fuel;

@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(run(is_nan, &[ONE, NAN], Some(MODES)), (0, [NAN_BITS].into()));
         let negated = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = fneg %8\n";
         assert_eq!(run(negated, &[ONE, NAN], Some(MODES)).0, 0x807f_ffff);
-        // What may be a NaN has no sign, whatever the operation does with signs.
+        // The sign of a possible NaN is open, also where an operation clears signs.
         let open = "    32 %8 = fsin %1.x\n    32 %9 = fabs %8\n";
         assert_eq!(run(open, &[ONE], Some(MODES)).0, u32::MAX);
         let bits = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = iadd %8, %1.z\n";

@@ -162,13 +162,18 @@ fn number(bits: u8, value: u32) -> f64 {
     f32::from_bits(word).into()
 }
 
+/// The mask of all bits of a value.
+fn whole(bits: u8) -> u32 {
+    match bits {
+        1 => 1,
+        8 | 16 => (1 << bits) - 1,
+        _ => u32::MAX,
+    }
+}
+
 /// The bits of a result that are open in a lane, and the reason.
 fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32) -> Option<(u32, &'static str)> {
-    let all = match site.bits {
-        1 => 1,
-        bits @ (8 | 16) => (1 << bits) - 1,
-        _ => u32::MAX,
-    };
+    let all = whole(site.bits);
     let (source, target) = (Format::of(site.source_bits), Format::of(site.bits));
     let (of_source, of_target) = (width_index(site.source_bits), width_index(site.bits));
     let floats = || operands.iter().enumerate().filter(|(i, _)| site.sources >> i & 1 != 0).map(|(_, &value)| value);
@@ -255,8 +260,12 @@ impl RunningWave<'_> {
         let mut again: Option<Row> = None;
         for lane in lanes(self.active) {
             if self.poison[dst as usize] >> lane & 1 != 0 {
-                let is_choice = matches!(self.code.ops[at as usize], DecodedOp::Select { .. });
-                if is_choice || !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
+                if matches!(self.code.ops[at as usize], DecodedOp::Select { .. }) {
+                    continue;
+                }
+                if !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
+                    // An operand may be a NaN or a denormal: no bit of the result is known, not even a sign that is cleared.
+                    self.set_lane_open(dst as usize, lane, whole(site.bits));
                     continue;
                 }
                 // Of a NaN nothing counts but that it is one.
@@ -372,6 +381,9 @@ mod tests {
         assert_eq!(run(is_nan, &[ONE, NAN], Some(MODES)), (0, [NAN_BITS].into()));
         let negated = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = fneg %8\n";
         assert_eq!(run(negated, &[ONE, NAN], Some(MODES)).0, 0x807f_ffff);
+        // The sign of a possible NaN is open, also where an operation clears signs.
+        let open = "    32 %8 = fsin %1.x\n    32 %9 = fabs %8\n";
+        assert_eq!(run(open, &[ONE], Some(MODES)).0, u32::MAX);
         let bits = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = iadd %8, %1.z\n";
         assert_eq!(run(bits, &[ONE, NAN, 0x0080_0000], Some(MODES)).0, u32::MAX);
     }

@@ -555,6 +555,7 @@ mod tests {
                 "NAME=VALUE",
                 "NUMBER=VALUE",
                 "SHADER",
+                "DEVICE",
             ];
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {
                 let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

@@ -10,7 +10,7 @@ const LIBRARY: &str = "libvulkan_freedreno.so";
 /// The folder into which `ci/stock-mesa` unpacks packages, next to the build folders.
 const UNPACKED: &str = "stock-mesa/usr/lib/x86_64-linux-gnu";
 /// Folders of libraries.
-pub(in crate::programs) const FOLDERS: [&str; 6] = [
+pub(crate) const FOLDERS: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
@@ -19,7 +19,7 @@ pub(in crate::programs) const FOLDERS: [&str; 6] = [
     "/usr/local/lib",
 ];
 /// Folders of the files in which drivers are registered with Vulkan.
-pub(in crate::programs) const REGISTRIES: [&str; 3] =
+pub(crate) const REGISTRIES: [&str; 3] =
     ["/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"];
 /// The dynamic linkers that may be in the folder of the libraries that they load.
 const LOADERS: [&str; 2] = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
@@ -83,7 +83,7 @@ impl Driver {
 
 /// The dynamic linker in the folder of a driver, if there is one, with its options: the driver may need a C library that
 /// is newer than the system's. The folder may also have the libraries that it needs.
-pub(in crate::programs) fn loader_command(library: &Path) -> Vec<OsString> {
+pub(crate) fn loader_command(library: &Path) -> Vec<OsString> {
     let folder = library.parent().unwrap_or(Path::new(""));
     let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
     let loader = loader.map(|loader| [loader.into(), "--library-path".into(), folder.as_os_str().to_owned()]);
@@ -92,7 +92,7 @@ pub(in crate::programs) fn loader_command(library: &Path) -> Vec<OsString> {
 
 /// The folders into which packages may have been unpacked: below `target` of the current folder, and next to the
 /// program's folder.
-pub(in crate::programs) fn unpacked(below: &str) -> Vec<PathBuf> {
+pub(crate) fn unpacked(below: &str) -> Vec<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let targets = [PathBuf::from("target")].into_iter().chain(program.ancestors().skip(1).take(3).map(Path::to_owned));
     let folders: Vec<PathBuf> = targets.map(|folder| folder.join(below)).collect();
@@ -130,7 +130,7 @@ fn library_of(file: &Path) -> Option<PathBuf> {
 }
 
 /// The worker of a name: in the folder of this program (or the one above, as tests are in `deps`), or in `PATH`.
-pub(in crate::programs) fn worker(name: &str) -> Option<PathBuf> {
+pub(crate) fn worker(name: &str) -> Option<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let beside = program.ancestors().skip(1).take(2).map(Path::to_owned);
     let path = env::var_os("PATH").map(|value| env::split_paths(&value).collect::<Vec<_>>()).unwrap_or_default();

@@ -8,7 +8,7 @@
 //! - The size of the source's scratch memory. The source has nothing from there on: a load there is undefined,
 //!   and a store there is undefined behaviour. Below, scratch remains a memory with versions. So on both sides a load
 //!   at an unknown address is undefined unless the address is below; otherwise it could read the contents of spill
-//! slots.
+//!   slots.
 
 use super::run::SymbolicMachine;
 use super::{Oracle, SymbolicValue, slot};

@@ -136,6 +136,20 @@ unsafe extern "system" fn properties2(_: u64, out: *mut vk::PhysicalDeviceProper
     }
 }
 
+unsafe extern "system" fn queue_families(_: u64, count: *mut u32, out: *mut vk::QueueFamilyProperties) {
+    // SAFETY: the caller passes a place for a number, and for as many structures.
+    unsafe {
+        count.write(1);
+        if !out.is_null() {
+            out.write(vk::QueueFamilyProperties {
+                queue_flags: vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE,
+                queue_count: 1,
+                ..Default::default()
+            });
+        }
+    }
+}
+
 unsafe extern "system" fn features2(_: u64, _: *mut c_void) {}
 
 unsafe extern "system" fn extensions(_: u64, _: *const c_char, count: *mut u32, _: *mut c_void) -> vk::Result {
@@ -183,6 +197,7 @@ unsafe extern "system" fn vk_icdGetInstanceProcAddr(_: u64, name: *const c_char)
         "vkCreateInstance" => create_instance as *const c_void,
         "vkEnumeratePhysicalDevices" => enumerate_physical_devices as *const c_void,
         "vkGetPhysicalDeviceProperties2" => properties2 as *const c_void,
+        "vkGetPhysicalDeviceQueueFamilyProperties" => queue_families as *const c_void,
         "vkGetPhysicalDeviceFeatures2" => features2 as *const c_void,
         "vkEnumerateDeviceExtensionProperties" => extensions as *const c_void,
         "vkGetDeviceProcAddr" => device_proc as *const c_void,

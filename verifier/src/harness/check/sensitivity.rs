@@ -427,6 +427,41 @@ impl main {{
         assert!(seen.accesses.all >= 2 && seen.accesses.seen == seen.accesses.all, "{seen}");
     }
 
+    /// The values of a reduction are seen though one lane stores the result.
+    #[test]
+    fn effects_in_another_lane_are_seen() {
+        let source = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_local_invocation_index
+    32     %2 = imul24 %1, %1
+    32     %3 = @reduce (%2) (reduction_op=iadd, cluster_size=0)
+    1      %4 = ieq %1, %0
+    // succs: b1 b2
+    if %4 {
+        block b1:
+                @store_ssbo_ir3 (%3, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    } else {
+        block b2:
+    }
+    block b3:
+    block b4:
+}
+";
+        let shader = text::read(source).expect("a shader");
+        let target = Target::default();
+        let mut probe = SensitivityProbe::of(ProgramRef::Nir(&shader), &target).expect("it is supported");
+        probe.run(&Env::from_seed(1), 10_000);
+        let SiteCount { seen, all } = probe.sensitivity().results;
+        assert!(4 * seen >= 3 * all, "{seen} of {all}");
+    }
+
     #[test]
     fn environments_that_come_to_more_are_chosen() {
         let source = "shader: MESA_SHADER_COMPUTE

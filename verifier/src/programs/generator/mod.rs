@@ -417,8 +417,31 @@ mod tests {
     use super::*;
     use crate::semantics::environment::env::Env;
     use crate::semantics::interp::{self, End, Scratch};
-    use ir3_compiler::nir::InstrData;
+    use ir3_compiler::nir::{Access, InstrData, IntrinsicOp};
     use rustc_hash::FxHashSet;
+
+    /// Guards, strides that are products of words of push constants, and bytes of buffers that are only read.
+    #[test]
+    fn kernels_are_made() {
+        let shaders: Vec<Shader> =
+            (0..600).map(|seed| from_seed(seed, Profile::Operations, Features::ALL).shader).collect();
+        let count = |has: &dyn Fn(&Shader, &InstrData) -> bool| {
+            shaders.iter().filter(|shader| shader.entry.instrs.values().any(|data| has(shader, data))).count()
+        };
+        let pushed = count(&|_, data| match data {
+            InstrData::Intrinsic(it) => it.op == IntrinsicOp::LoadConstIr3 && it.indices.base() >= 4 * 504,
+            _ => false,
+        });
+        let bytes = count(&|shader, data| match data {
+            InstrData::Intrinsic(it) => {
+                it.op == IntrinsicOp::LoadSsboIr3
+                    && it.indices.access().contains(Access::READONLY | Access::REORDERABLE)
+                    && it.def.is_some_and(|def| shader.entry.defs[def].bit_size == 8)
+            }
+            _ => false,
+        });
+        assert!(pushed >= 5 && bytes >= 1, "{pushed} {bytes}");
+    }
 
     #[test]
     fn a_seed_gives_one_program() {

@@ -516,6 +516,34 @@ impl main {
     }
 
     #[test]
+    fn lists_in_memory_end() {
+        let source = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = load_const (0x00000000)
+    32     %1 = @load_ssbo_ir3 (%0, %0, %0) (base=0, access=none, align_mul=4, align_offset=0)
+    32     %2 = load_const (0xffffffff)
+    1      %3 = ieq %1, %2
+    32     %4 = b2i32 %3
+                @store_ssbo_ir3 (%4, %0, %0, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
+        let hints = Hints::of(&text::read(source).expect("a shader"));
+        let ends = |hints: Hints| {
+            let env = Env { hints: Some(Box::new(hints)), ..Env::from_seed(1) };
+            (0..400).filter(|&word| env.memory_word(Space::Ssbo, Binding::NONE, word) == u32::MAX).count()
+        };
+        let [calm, moderate] = [ends(hints.calm()), ends(hints)];
+        assert!(calm > 70 && calm < 160 && moderate < calm, "{calm} {moderate}");
+    }
+
+    #[test]
     fn units_are_0_and_1_and_minus_1() {
         let hints = Some(Box::new(Hints::of(&text::read(SOURCE).expect("a shader")).units()));
         let envs: Vec<Env> = (0..300).map(|seed| Env { hints: hints.clone(), ..Env::from_seed(seed) }).collect();

@@ -472,11 +472,7 @@ fn print(counts: &Counts, validated: bool) {
         ("refused by the compiler", &counts.refused),
         ("unknown", &counts.unknown),
     ] {
-        let mut sorted: Vec<_> = reasons.iter().collect();
-        sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        for (reason, count) in sorted {
-            output::line(&format!("{count:6}  {title}: {reason}"));
-        }
+        output::reasons(title, reasons);
     }
     let reasons = serde_json::json!({
         "compiled": counts.compiled,

@@ -86,6 +86,15 @@ fn print(bytes: &[u8]) {
     }
 }
 
+/// Prints a line for each reason with its count, the most frequent first.
+pub fn reasons(title: &str, reasons: &BTreeMap<String, u64>) {
+    let mut sorted: Vec<_> = reasons.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (reason, count) in sorted {
+        line(&format!("{count:6}  {title}: {reason}"));
+    }
+}
+
 /// Prints a line for people.
 pub fn line(line: &str) {
     text(&format!("{line}\n"));

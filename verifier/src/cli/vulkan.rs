@@ -346,11 +346,7 @@ fn print(counts: &Counts, elapsed: Duration) {
         ("left open by the specification", &counts.freedoms),
         ("replaced", &counts.replaced),
     ] {
-        let mut sorted: Vec<_> = reasons.iter().collect();
-        sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        for (reason, count) in sorted {
-            output::line(&format!("{count:6}  {title}: {reason}"));
-        }
+        output::reasons(title, reasons);
     }
     if counts.open > 0 {
         output::line(&format!("{:6}  nothing compared: all that is stored is open", counts.open));

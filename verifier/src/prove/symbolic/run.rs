@@ -48,6 +48,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
+    /// The results of events that all lanes that take part have in common, with the position of the block.
+    pub(super) common_results: FxHashMap<Term, u32>,
     /// The events that select lanes, for writes of shared registers after them.
     pub(super) selections: SmallVec<[Selection; 2]>,
     /// The stores of this segment.
@@ -105,6 +107,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
+        common_results: FxHashMap::default(),
         selections: SmallVec::new(),
         stores: SegmentStores::default(),
         elected: SmallVec::new(),
@@ -477,7 +480,9 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             return results;
         }
         let store = (event.store.is_some() && self.oracle.forwards_stores()).then(|| event.clone());
+        let common = if event.uniform { event.results.len() } else { 0 };
         let results = self.oracle.event(self.terms, event);
+        self.common_results.extend(results.iter().take(common).map(|&result| (result, self.block)));
         if let (Some(store), Some(&version)) = (store, results.last()) {
             self.note_store(&store, version);
         }

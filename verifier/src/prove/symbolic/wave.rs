@@ -130,7 +130,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
 
     /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on on
     /// values that are uniform for the whole run, on the values of shared registers that none of these loops writes,
-    /// and on the values that they had when the last of the loops had ended.
+    /// on the values that they had when the last of the loops had ended, and on common results of events after the
+    /// loops: lanes that leave a loop wait after it, so all of them take part in the same event.
     fn is_settled(&self, term: Term) -> bool {
         let (start, loops) = (self.run.start, &self.graph.loops);
         let is_left = |&number: &usize| loops[number].contains(start) && !loops[number].contains(self.block);
@@ -142,7 +143,9 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             if !seen.insert(term) || self.facts.lasting(self.terms, term) {
                 continue;
             }
-            let is_after = self.after_loops.get(&term).is_some_and(is_over) || left_out(Guard::Settled);
+            let is_event_after = self.common_results.get(&term).is_some_and(|&block| block > loops[outermost].last);
+            let is_after =
+                self.after_loops.get(&term).is_some_and(is_over) || is_event_after || left_out(Guard::Settled);
             if is_after || self.oracle.is_kept(term, outermost as u32) {
                 continue;
             }

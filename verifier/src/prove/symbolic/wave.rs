@@ -342,6 +342,13 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, split, same_value });
     }
 
+    /// Returns true if, on a path, the divergent conditions of a write follow from the uniform ones.
+    fn has_written(&mut self, path: Term, uniform: Term, divergent: &[Term]) -> bool {
+        let there = self.terms.and(1, path, uniform);
+        let there = self.terms.conjuncts(there);
+        divergent.iter().all(|condition| there.contains(condition))
+    }
+
     /// The value of a shared register for lanes on a path.
     pub(super) fn read_shared(&mut self, slot: Slot, path: Term) -> SymbolicValue {
         let here = self.terms.conjuncts(path);
@@ -367,10 +374,10 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         for i in first..writes {
             let write = self.shared[&slot][i].clone();
             if let Some((any, theirs, half)) = write.others {
-                // A reader for whom all divergent conditions hold was a writer if the uniform ones hold, which is so
-                // for all lanes or for none: then it wrote itself, or no lane did.
+                // If the uniform conditions hold, they hold for all lanes. Then a reader on whose path the divergent
+                // ones follow from them was a writer; otherwise, no lane was.
                 let any = match write.split {
-                    Some((own, same)) if own.iter().all(|condition| here.contains(condition)) => same,
+                    Some((own, same)) if self.has_written(path, same, &own) => same,
                     _ => any,
                 };
                 let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
@@ -380,7 +387,10 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                     continue;
                 }
             }
-            value = self.choose(write.path, write.value, value);
+            let both = self.terms.and(1, path, write.path);
+            if self.terms.as_constant(both) != Some(0) {
+                value = self.choose(write.path, write.value, value);
+            }
         }
         value
     }

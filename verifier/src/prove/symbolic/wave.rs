@@ -389,7 +389,10 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             }
             let both = self.terms.and(1, path, write.path);
             if self.terms.as_constant(both) != Some(0) {
-                value = self.choose(write.path, write.value, value);
+                let mut conditions = self.terms.conjuncts(write.path);
+                conditions.retain(|condition| !here.contains(condition));
+                let own = self.terms.conjunction(&conditions);
+                value = self.choose(own, write.value, value);
             }
         }
         value

@@ -2,9 +2,9 @@
 
 use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::seeds::program_seed;
-use ir3_verifier::prove::solver::cache::{Cache, VerdictKey};
+use ir3_harness::check::cache::{Cache, VerdictKey};
+use ir3_harness::report;
+use ir3_programs::seeds::program_seed;
 use std::fs::{self, File};
 use std::io::{BufRead, Read, Write};
 use std::path::Path;

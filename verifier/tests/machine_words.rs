@@ -2,8 +2,8 @@
 
 use crate::common::folder::Folder;
 use ir3_compiler::target::Generation;
-use ir3_verifier::harness::campaigns::words::{Counts, listings, random};
-use ir3_verifier::harness::fuzz_targets::{WordsInput, words};
+use ir3_harness::campaigns::words::{Counts, listings, random};
+use ir3_harness::fuzz_targets::{WordsInput, words};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

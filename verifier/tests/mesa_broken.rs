@@ -2,9 +2,9 @@
 
 use super::common;
 use crate::common::folder::{Folder, run};
-use ir3_verifier::harness::campaigns::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
-use ir3_verifier::harness::check::{EngineKind, Engines};
-use ir3_verifier::harness::mesa::Settings;
+use ir3_harness::campaigns::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
+use ir3_harness::check::{EngineKind, Engines};
+use ir3_harness::mesa::Settings;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

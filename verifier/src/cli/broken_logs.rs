@@ -3,12 +3,12 @@
 use crate::engines::EngineArgs;
 use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage, values, verify};
 use clap::Args;
-use ir3_verifier::harness::campaigns::broken_logs::{Breakage, BrokenLog, BrokenOutcome, broken, outcome, whole};
-use ir3_verifier::harness::check::EngineKind;
-use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::programs::mesa::input::{self, Source};
-use ir3_verifier::support::random::hash;
-use ir3_verifier::support::threads;
+use ir3_harness::campaigns::broken_logs::{Breakage, BrokenLog, BrokenOutcome, broken, outcome, whole};
+use ir3_harness::check::EngineKind;
+use ir3_harness::mesa::Settings;
+use ir3_programs::mesa::input::{self, Source};
+use ir3_semantics::support::random::hash;
+use ir3_semantics::support::threads;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

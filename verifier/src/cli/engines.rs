@@ -6,11 +6,11 @@ use crate::output;
 use crate::values;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use ir3_verifier::harness::check::{EngineKind, Engines, Smt};
-use ir3_verifier::prove::simulation::Limits;
-use ir3_verifier::prove::solver::Floats;
-use ir3_verifier::prove::solver::cache::Cache;
-use ir3_verifier::prove::solver::smtlib::QueryFolder;
+use ir3_harness::check::cache::Cache;
+use ir3_harness::check::{EngineKind, Engines, Smt};
+use ir3_prove::simulation::Limits;
+use ir3_prove::solver::Floats;
+use ir3_prove::solver::smtlib::QueryFolder;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -4,10 +4,10 @@ use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
 use cranelift_entity::EntityRef;
 use ir3_compiler::machine::{Code, Ip};
-use ir3_verifier::harness::campaigns::hazard_mutants::{MutantClass, Mutation, Runs, Trial, trial};
-use ir3_verifier::harness::report::{FinalProgram, finals, generated_final, instruction_text};
-use ir3_verifier::programs::mesa::input;
-use ir3_verifier::support::random::hash;
+use ir3_harness::campaigns::hazard_mutants::{MutantClass, Mutation, Runs, Trial, trial};
+use ir3_harness::report::{FinalProgram, finals, generated_final, instruction_text};
+use ir3_programs::mesa::input;
+use ir3_semantics::support::random::hash;
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 //! A case that is not a pass is a failure if it is refuted, and an error if it is unknown: neither is a skipped test, which CI systems show
 //! as fine.
 
-use ir3_verifier::harness::check::Check;
+use ir3_harness::check::Check;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -5,9 +5,9 @@ use crate::engines::TIMEOUT;
 use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
-use ir3_verifier::harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
-use ir3_verifier::harness::check::{Answer, EngineKind, Verdict};
-use ir3_verifier::programs::Case;
+use ir3_harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
+use ir3_harness::check::{Answer, EngineKind, Verdict};
+use ir3_programs::Case;
 
 /// Options of `kill-matrix`.
 #[derive(Args)]

@@ -2,9 +2,9 @@
 
 use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
-use ir3_verifier::harness::campaigns::machine::{Finding, run};
-use ir3_verifier::harness::report::{NativeError, native};
-use ir3_verifier::programs::mesa::input;
+use ir3_harness::campaigns::machine::{Finding, run};
+use ir3_harness::report::{NativeError, native};
+use ir3_programs::mesa::input;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

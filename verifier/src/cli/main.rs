@@ -54,15 +54,15 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use exit::{Exit, Failure};
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::guard::{self, Guard, Limits};
-use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::guard::{self, Guard, Limits};
+use ir3_programs::planted_bugs::PlantedBug;
+use ir3_semantics::environment::env::Env;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// Checks that a shader compiler's passes preserve the meaning of programs.
 #[derive(Parser)]
-#[command(name = "ir3-equiv", version = ir3_verifier::support::version::LINE, about)]
+#[command(name = "ir3-equiv", version = ir3_harness::version::LINE, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -7,10 +7,10 @@ use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::{Format, fuzz, interrupt, output, verify};
 use clap::Args;
-use ir3_verifier::harness::campaigns::counts::Counts;
-use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::check::Summary;
-use ir3_verifier::harness::triage as groups;
+use ir3_harness::campaigns::counts::Counts;
+use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::check::Summary;
+use ir3_harness::triage as groups;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

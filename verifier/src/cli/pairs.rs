@@ -6,10 +6,10 @@ use crate::values;
 use crate::{Exit, Failure, Format, interrupt, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Answer, Verdict};
-use ir3_verifier::programs::Case;
-use ir3_verifier::programs::equivalent_pairs;
-use ir3_verifier::programs::equivalent_pairs::{ControlFlowShape, EquivalentPair, pairs, scaled};
+use ir3_harness::check::{Answer, Verdict};
+use ir3_programs::Case;
+use ir3_programs::equivalent_pairs;
+use ir3_programs::equivalent_pairs::{ControlFlowShape, EquivalentPair, pairs, scaled};
 
 /// Options of `pairs`.
 #[derive(Args)]

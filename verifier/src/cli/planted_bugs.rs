@@ -8,10 +8,10 @@
 use crate::values;
 use crate::{Exit, Failure, Format, Fuel, Gpu, interrupt, output};
 use clap::Args;
-use ir3_verifier::harness::campaigns::planted_trial;
-use ir3_verifier::harness::campaigns::planted_trial::{Found, ReductionOutcome};
-use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::planted_bugs::PlantedBug;
+use ir3_harness::campaigns::planted_trial;
+use ir3_harness::campaigns::planted_trial::{Found, ReductionOutcome};
+use ir3_programs::planted_bugs;
+use ir3_programs::planted_bugs::PlantedBug;
 use serde::Serialize;
 use std::time::Duration;
 

@@ -6,11 +6,9 @@ use crate::{Exit, Failure, Format, Gpu, interrupt, output, triage};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::campaigns::prover_mutants::{
-    BY_HAND, Candidate, Trial, Trials, by_hand, campaigns, names, run,
-};
-use ir3_verifier::prove::simulation::Limits;
-use ir3_verifier::support::guards::{Guard, NotBuilt, observe};
+use ir3_harness::campaigns::prover_mutants::{BY_HAND, Candidate, Trial, Trials, by_hand, campaigns, names, run};
+use ir3_prove::simulation::Limits;
+use ir3_semantics::support::guards::{Guard, NotBuilt, observe};
 use serde::Serialize;
 use std::fs;
 use std::path::PathBuf;

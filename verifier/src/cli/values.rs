@@ -4,8 +4,8 @@ use crate::AllocatorName;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use ir3_compiler::pipeline::{Feature, Features, Rotation};
 use ir3_compiler::target::{self, Target};
-use ir3_verifier::programs::generator::Profile;
-use ir3_verifier::programs::planted_bugs::{self, PlantedBug};
+use ir3_programs::generator::Profile;
+use ir3_programs::planted_bugs::{self, PlantedBug};
 use std::ffi::OsStr;
 use std::time::Duration;
 

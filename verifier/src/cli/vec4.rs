@@ -6,10 +6,10 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use ir3_compiler::vec4::text;
-use ir3_verifier::harness::campaigns::vec4::Vec4Campaign;
-use ir3_verifier::harness::check::EngineKind;
-use ir3_verifier::programs::planted_bugs::vec4::ALL;
-use ir3_verifier::programs::planted_bugs::{PlantedBug, by_name};
+use ir3_harness::campaigns::vec4::Vec4Campaign;
+use ir3_harness::check::EngineKind;
+use ir3_programs::planted_bugs::vec4::ALL;
+use ir3_programs::planted_bugs::{PlantedBug, by_name};
 use std::path::PathBuf;
 
 /// Options of `vec4`.

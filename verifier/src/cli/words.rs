@@ -2,8 +2,8 @@
 
 use crate::{Exit, Failure, Format, interrupt, output};
 use clap::Args;
-use ir3_verifier::harness::campaigns::words::{self, Counts};
-use ir3_verifier::programs::mesa::input::collect_paths;
+use ir3_harness::campaigns::words::{self, Counts};
+use ir3_programs::mesa::input::collect_paths;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;

@@ -2,13 +2,13 @@
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::reduce::Failure;
-use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::reduce::Failure;
+use ir3_harness::report::bundle::{Case, ProgramOrigin};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::planted_bugs;
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::environment::env::Env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

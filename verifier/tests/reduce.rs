@@ -9,7 +9,6 @@ use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{self, Feature, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_harness::campaigns::planted_trial;
 use ir3_harness::fuzz_targets::ProgramInput;
 use ir3_harness::reduce;
 use ir3_harness::reduce::combined;
@@ -22,6 +21,7 @@ use ir3_programs::generator::{Features, Profile};
 use ir3_programs::planted_bugs;
 use ir3_programs::planted_bugs::{PlantedBug, SharedPlantedBug};
 use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_selftest::planted_trial;
 use ir3_semantics::environment::env::Env;
 
 /// The first instruction that satisfies `wanted`.

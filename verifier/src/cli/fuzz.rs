@@ -11,7 +11,7 @@ use crate::turnip::DriverArgs;
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::vulkan::{self, VulkanArgs};
-use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
+use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, jobs, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::code::CodeFailure;
@@ -294,7 +294,7 @@ impl Fuzz {
             programs: self.programs,
             shard: self.shard.unwrap_or_default(),
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             runs: self.runs,
             fuel: self.fuel.given(),
             options: self.stages.options(),
@@ -335,7 +335,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             keep_going: self.keep_going,
             reduce: self.reducing.wanted(),
             failures: &self.failures,
@@ -345,7 +345,7 @@ impl Fuzz {
 
     /// The campaign against a compiler that is another program.
     fn compiler(&self, compiler: &Compiler, format: Format) -> Result<Exit, Failure> {
-        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        let engines = self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
             compiler,
             target: self.gpu.unwrap_or_default(),
@@ -354,7 +354,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             runs: self.runs as usize,
             fuel: self.fuel.given(),
             engines: &engines,

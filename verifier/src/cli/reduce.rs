@@ -4,7 +4,7 @@ use crate::engines::{EngineArgs, TIMEOUT};
 use crate::exit;
 use crate::run::read_env;
 use crate::values;
-use crate::{Compiler, Exit, Failure, Format, Fuel, Planted, interrupt, output, reduce_texts, triage};
+use crate::{Compiler, Exit, Failure, Format, Fuel, Planted, interrupt, jobs, output, reduce_texts};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -140,7 +140,7 @@ impl Reduce {
         let interrupted = interrupt::flag();
         let start = Instant::now();
         let folder = self.bundle()?;
-        let jobs = triage::jobs(self.jobs);
+        let jobs = jobs(self.jobs);
         let bar = bar()?;
         let mut progress = |progress: &Progress| {
             show(&bar, progress);

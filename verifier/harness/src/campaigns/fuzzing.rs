@@ -253,7 +253,7 @@ pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> 
 impl Campaign {
     /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
     /// to compare.
-    pub(super) fn envs(&self, seed: u64, shader: &Shader, target: &Target) -> Vec<Env> {
+    pub fn envs(&self, seed: u64, shader: &Shader, target: &Target) -> Vec<Env> {
         self.source(seed, shader, target, &mut Scratch::default()).envs
     }
 

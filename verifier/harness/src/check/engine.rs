@@ -236,17 +236,16 @@ pub fn proofs(answers: &[Answer]) -> impl Iterator<Item = &Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaigns::kill_matrix::Mutants;
     use ir3_compiler::target::Target;
-    use ir3_programs::Case;
+    use ir3_programs::{Case, divergence};
 
     #[test]
     fn a_wrong_proof_is_a_contradiction() {
         let machine = Target::default();
-        let refuted = Mutants::new(1, 40, &machine)
-            .filter_map(|mutant| Interpreter.answer(&mutant.question(&machine, &mutant.envs())))
+        let refuted = divergence::pairs(1, 0..200, 3, &machine)
+            .filter_map(|pair| Interpreter.answer(&pair.question(&machine, &pair.envs())))
             .find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
-            .expect("a mutant that differs");
+            .expect("a pair that differs");
         // An unsound engine.
         let of_registers = |verdict| Answer { engine: EngineKind::Registers, verdict, time: Duration::ZERO };
         let proved = of_registers(Verdict::Proved { assumptions: Vec::new() });
@@ -269,8 +268,8 @@ mod tests {
             }
         }
         let machine = Target::default();
-        let mutant = Mutants::new(1, 40, &machine).next().expect("a mutant");
-        let answer = Broken.answer(&mutant.question(&machine, &[])).expect("an answer");
+        let pair = divergence::pairs(1, 0..200, 3, &machine).next().expect("a pair");
+        let answer = Broken.answer(&pair.question(&machine, &[])).expect("an answer");
         let reason = answer.verdict.reason().unwrap_or_default();
         assert!(reason.starts_with("crashed: on purpose, at "), "{reason}");
     }

@@ -50,7 +50,7 @@ pub use memory_order::{MemoryOrder, OrderChange, OrderedOperation};
 pub use policy::{Policy, Search};
 pub use sensitivity::{Sensitivity, SensitivityProbe, SiteCount};
 pub use smt::Smt;
-pub(crate) use snapshots::hook_of;
+pub use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
 pub use tally::Tally;
 pub use texts::{TextPair, compare, complete};

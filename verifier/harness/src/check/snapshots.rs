@@ -56,7 +56,7 @@ impl Iterator for Snapshots<'_, '_> {
 }
 
 /// Planted changes as a hook of a [`Compilation`]. A change of ir3 programs may apply to any stage.
-pub(crate) fn hook_of(
+pub fn hook_of(
     mut plant: Option<Plant<'_>>,
     nir_plant: Option<NirPlant>,
 ) -> impl FnMut(Stage, ProgramMut<'_, '_>) -> Change {

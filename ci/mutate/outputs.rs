@@ -8,8 +8,8 @@ use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::vec4;
 use ir3_verifier::prelude::*;
-use ir3_verifier::programs::generator::{self, Features};
-use ir3_verifier::programs::seeds::program_seed;
+use ir3_programs::generator::{self, Features};
+use ir3_programs::seeds::program_seed;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 fn line(target: &Target, campaign: u64, number: u64) -> String {

@@ -1,9 +1,9 @@
 //! Compares all engines on a nir program made of the input bytes. The logic is in
-//! `ir3_verifier::harness::fuzz_targets`.
+//! `ir3_harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::harness::fuzz_targets::{ProgramInput, engines, settle};
+use ir3_harness::fuzz_targets::{ProgramInput, engines, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: ProgramInput| -> Corpus {

@@ -1,9 +1,9 @@
 //! Lowers parallel copies made of the input bytes, and runs both programs. The logic is in
-//! `ir3_verifier::harness::fuzz_targets`.
+//! `ir3_harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::harness::fuzz_targets::{CopyInput, parallel_copy, settle};
+use ir3_harness::fuzz_targets::{CopyInput, parallel_copy, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: CopyInput| -> Corpus {

@@ -1,9 +1,9 @@
 //! Compiles a nir program made of the input bytes by selection, copy propagation and dead code elimination, and
-//! compares every boundary. The logic is in `ir3_verifier::harness::fuzz_targets`.
+//! compares every boundary. The logic is in `ir3_harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::harness::fuzz_targets::{ProgramInput, select, settle};
+use ir3_harness::fuzz_targets::{ProgramInput, select, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: ProgramInput| -> Corpus {

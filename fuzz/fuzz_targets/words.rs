@@ -1,8 +1,8 @@
-//! Takes words of machine code to text and back. The logic is in `ir3_verifier::harness::fuzz_targets`.
+//! Takes words of machine code to text and back. The logic is in `ir3_harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::harness::fuzz_targets::{WordsInput, settle, words};
+use ir3_harness::fuzz_targets::{WordsInput, settle, words};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: WordsInput| -> Corpus {

@@ -7,10 +7,10 @@ use cpu_time::ThreadTime;
 use ir3_compiler::ir3::text;
 use ir3_compiler::machine::Code;
 use ir3_compiler::target::Target;
-use ir3_verifier::prove::hazards::{Facts, check};
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::Scratch;
-use ir3_verifier::semantics::interp::ir3::machine::{Completion, Machine, Start};
+use ir3_prove::hazards::{Facts, check};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::Scratch;
+use ir3_semantics::interp::ir3::machine::{Completion, Machine, Start};
 use std::fmt::Write as _;
 
 /// Loops with a branch in each, one after the other; each runs eight times.

@@ -12,7 +12,7 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::Target;
-use ir3_verifier::prove::registers;
+use ir3_prove::registers;
 use programs::{Chosen, generate, print_spread};
 
 /// Nanoseconds of CPU time of one proof, of the fastest run.

@@ -104,17 +104,4 @@
 //! # Ok(())
 //! # }
 //! ```
-// Layers, each of which uses only those before it; ARCHITECTURE.md lists their modules in that order, and a test compares it with their `use`
-// declarations.
-
-#[doc(hidden)]
-pub mod harness;
 pub mod prelude;
-#[doc(hidden)]
-pub mod programs;
-#[doc(hidden)]
-pub mod prove;
-#[doc(hidden)]
-pub mod semantics;
-#[doc(hidden)]
-pub mod support;

@@ -10,31 +10,31 @@ pub use ir3_compiler::target::Target;
 pub use ir3_compiler::{ir3, nir};
 
 #[doc(inline)]
-pub use crate::harness::campaigns::counts::Counts;
-pub use crate::harness::campaigns::fuzzing::{Campaign, Finding, Limits};
+pub use ir3_harness::campaigns::counts::Counts;
+pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
-pub use crate::harness::check::{
+pub use ir3_harness::check::{
     Answer, Boundary, EngineKind, Engines, Judgment, Refutation, Smt, Unknown, Verdict, Verification, compare,
 };
 #[doc(inline)]
-pub use crate::harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
+pub use ir3_harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
 #[doc(inline)]
-pub use crate::harness::report::bundle::{Case, read as read_bundle, write as write_bundle};
+pub use ir3_harness::report::bundle::{Case, read as read_bundle, write as write_bundle};
 #[doc(inline)]
-pub use crate::harness::report::{load, parse};
+pub use ir3_harness::report::{load, parse};
 #[doc(inline)]
-pub use crate::harness::triage::{Group, Triage, TriageOptions, run as triage};
+pub use ir3_harness::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]
-pub use crate::programs::Question;
+pub use ir3_programs::Question;
 #[doc(inline)]
-pub use crate::programs::foreign::{Exit, ForeignProgram, Location, Operand, Operation, decode};
+pub use ir3_programs::foreign::{Exit, ForeignProgram, Location, Operand, Operation, decode};
 #[doc(inline)]
-pub use crate::programs::generator::Profile;
+pub use ir3_programs::generator::Profile;
 #[doc(inline)]
-pub use crate::programs::seeds::env_seeds;
+pub use ir3_programs::seeds::env_seeds;
 #[doc(inline)]
-pub use crate::semantics::Snapshot;
+pub use ir3_semantics::Snapshot;
 #[doc(inline)]
-pub use crate::semantics::environment::env::Env;
+pub use ir3_semantics::environment::env::Env;
 #[doc(inline)]
-pub use crate::semantics::interp::Unsupported;
+pub use ir3_semantics::interp::Unsupported;

@@ -14,9 +14,9 @@ use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage
 use ir3_compiler::regalloc::pressure::{Analysis, Pressure};
 use ir3_compiler::regalloc::{run_within, target_size};
 use ir3_compiler::target::{RegisterFiles, Target};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
-use ir3_verifier::programs::seeds::program_seed;
-use ir3_verifier::support::threads;
+use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_programs::seeds::program_seed;
+use ir3_semantics::support::threads;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

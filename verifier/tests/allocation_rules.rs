@@ -5,10 +5,10 @@ use crate::common::reloads;
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::pipeline::{Feature, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
-use ir3_verifier::prove::registers;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Checker, Verdict};
+use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_prove::registers;
+use ir3_semantics::environment::env::Env;
 
 /// The parts of the allocator.
 const PARTS: [Feature; 5] = [

@@ -3,9 +3,9 @@
 use super::common::vertex;
 
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Smt, Verdict, compare_snapshots};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Smt, Verdict, compare_snapshots};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 
 fn gpu() -> Target {
     Target::by_name("a660").expect("a GPU")

@@ -4,14 +4,14 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, DEFAULT_FUEL, Verdict};
-use ir3_verifier::harness::fuzz_targets;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::program_seed;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{Outcome, Scratch};
+use ir3_harness::check::{BoundaryVerdict, Checker, DEFAULT_FUEL, Verdict};
+use ir3_harness::fuzz_targets;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::program_seed;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{Outcome, Scratch};
 use proptest::prelude::*;
 
 fn any_gpu() -> impl Strategy<Value = (Target, generator::Generated)> {

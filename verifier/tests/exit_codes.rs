@@ -1,10 +1,11 @@
 //! The table of exit codes in README, row by row; files that cannot be written; and signals.
 
+use crate::common;
 use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::seeds::program_seed;
-use ir3_verifier::prove::solver::cache::{Cache, VerdictKey};
+use ir3_harness::check::cache::{Cache, VerdictKey};
+use ir3_harness::report;
+use ir3_programs::seeds::program_seed;
 use std::fs::{self, File};
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
@@ -14,9 +15,7 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ir3-equiv");
 
 fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments.split_whitespace()).current_dir(folder).stdin(Stdio::null());
-    command
+    common::folder::command(folder, arguments.split_whitespace())
 }
 
 /// The exit code, and both outputs.
@@ -125,7 +124,7 @@ fn messages_say_what_was_found() {
     for (arguments, code, message) in [
         ("assemble /dev/null", 4, "/dev/null: found no instruction"),
         ("disassemble /dev/null", 4, "/dev/null: found no word"),
-        ("self-test words /dev/null", 4, "found no word"),
+        ("ir3-selftest words /dev/null", 4, "found no word"),
         ("run good.nir --env /dev/null", 2, "/dev/null: EOF while parsing a value at line 1 column 0"),
         ("compile good.nir --round-robin old", 2, "--allocator <ALLOCATOR>"),
         ("--version", 0, "ir3-equiv "),
@@ -273,7 +272,7 @@ fn what_cannot_be_written_is_74() {
         "show good.bundle -o -",
         "triage .",
         "rules --no-lemmas --timeout 1ms",
-        "self-test kill-matrix --mutants 1 --engine registers",
+        "ir3-selftest kill-matrix --mutants 1 --engine registers",
         "run good.nir",
         "--format json stats good.nir",
     ] {
@@ -301,8 +300,8 @@ fn what_cannot_be_written_is_74() {
         "reduce good.nir --test true -o file/x",
         "reduce good.nir good.nir -o file/x",
         "show good.bundle -o file/x",
-        "self-test kill-matrix --mutants 1 --cache file/x",
-        "self-test prover-mutants --found file/x",
+        "ir3-selftest kill-matrix --mutants 1 --cache file/x",
+        "ir3-selftest prover-mutants --found file/x",
     ] {
         let text = expect(&folder, arguments, 74);
         // It is tried before the first program.
@@ -349,7 +348,7 @@ fn fuel_is_given_wherever_programs_run() {
     let (code, text) = run(folder.path(), &format!("{runs} --fuel 5000"));
     assert!(matches!(code, Some(0 | 3)) && !text.contains("out of fuel"), "{text}");
     assert!(expect(&folder, "fuzz --seed 1 --programs 4 --fuel 2", 4).contains("out of fuel"));
-    expect(&folder, "self-test pairs --count 2 --engine interpreter --fuel 2", 0);
+    expect(&folder, "ir3-selftest pairs --count 2 --engine interpreter --fuel 2", 0);
     expect(&folder, "reduce good.nir --plant inverted-branch --fuel 5", 2);
     expect(&folder, "reduce good.nir --plant inverted-branch --fuel 7654", 0);
     let bundle = fs::read_dir(folder.path().join("good.bundle")).expect("a bundle");
@@ -396,21 +395,9 @@ fn a_log_is_read_as_it_comes() {
 }
 
 /// Sends a signal at a random moment, and returns the exit code, the output, and the time that it took to end.
-fn interrupted(
-    program: &str,
-    folder: &Path,
-    arguments: &str,
-    signal: &str,
-    after: Duration,
-) -> (Option<i32>, String, Duration) {
-    let mut child = Command::new(program)
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("our own program");
+fn interrupted(mut command: Command, signal: &str, after: Duration) -> (Option<i32>, String, Duration) {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("our own program");
     // `wait` would close it, and its reader would end by itself.
     let _input = child.stdin.take();
     // Until it handles signals: this line is printed after that.
@@ -454,10 +441,10 @@ fn long_commands(folder: &Folder) -> Vec<String> {
     let commands = [
         verify.as_str(),
         "fuzz --seed 1 --jobs 1",
-        "self-test planted-bugs --findings 2",
-        "self-test kill-matrix --mutants 100000 --jobs 1",
-        "self-test pairs --count 100000 --jobs 1",
-        "self-test agreement --programs 100000 --jobs 1",
+        "ir3-selftest planted-bugs --findings 2",
+        "ir3-selftest kill-matrix --mutants 100000 --jobs 1",
+        "ir3-selftest pairs --count 100000 --jobs 1",
+        "ir3-selftest agreement --programs 100000 --jobs 1",
         "reduce big/seed-1-0 --plant dropped-copy --jobs 1 -o big-MOMENT.bundle",
         "reduce before.ir3 --test sh --test-arg slow.sh --jobs 1 -o slow-MOMENT.ir3",
         "reduce before.ir3 after.ir3 --jobs 1 -o pair-MOMENT",
@@ -474,19 +461,26 @@ fn long_commands(folder: &Folder) -> Vec<String> {
 #[cfg(unix)]
 fn signals_end_in_order() {
     let folder = folder("signals");
-    let mut commands: Vec<_> = long_commands(&folder).into_iter().map(|it| (PROGRAM.to_owned(), it)).collect();
+    let mut commands: Vec<_> = long_commands(&folder).into_iter().map(|it| (None, it)).collect();
     // This one needs a build of its own.
     if let Ok(program) = std::env::var("IR3_PROVER_MUTANTS") {
         let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
-        commands
-            .push((program, format!("--format json self-test prover-mutants --jobs 1 --pairs {}", pairs.display())));
+        commands.push((Some(program), format!("--format json prover-mutants --jobs 1 --pairs {}", pairs.display())));
     }
     for (number, (program, arguments)) in commands.into_iter().enumerate() {
         for moment in 0..moments(if number < 2 { 4 } else { 1 }) {
             let after = Duration::from_micros(program_seed(number as u64, moment) % 300_000);
             let (signal, code) = if moment % 2 == 1 { ("-TERM", 143) } else { ("-INT", 130) };
             let arguments = arguments.replace("MOMENT", &moment.to_string());
-            let (found, text, time) = interrupted(&program, folder.path(), &arguments, signal, after);
+            let command = match &program {
+                None => command(folder.path(), &arguments),
+                Some(program) => {
+                    let mut command = Command::new(program);
+                    command.args(arguments.split_whitespace()).current_dir(folder.path());
+                    command
+                }
+            };
+            let (found, text, time) = interrupted(command, signal, after);
             assert_eq!(found, Some(code), "{arguments}: {text}");
             // On a machine that is not busy it takes less than a second.
             assert!(time < Duration::from_secs(5), "{arguments}: {time:?}");

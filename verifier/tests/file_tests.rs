@@ -24,7 +24,7 @@ mod run;
 
 use case::{Expected, FileCase};
 use ir3_compiler::ir3::{Instr, InstrFlags, Mods, Program};
-use ir3_verifier::support::threads;
+use ir3_semantics::support::threads;
 use run::{CaseFailure, Limits, check, limits};
 use std::collections::BTreeMap;
 use std::fs;

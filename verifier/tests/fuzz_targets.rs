@@ -2,10 +2,10 @@
 
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, Program};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::harness::fuzz_targets;
-use ir3_verifier::harness::fuzz_targets::{CopyInput, ProgramInput, TargetFailure, TextInput};
-use ir3_verifier::programs::mesa::input::collect_paths;
-use ir3_verifier::support::random::hash;
+use ir3_harness::fuzz_targets;
+use ir3_harness::fuzz_targets::{CopyInput, ProgramInput, TargetFailure, TextInput};
+use ir3_programs::mesa::input::collect_paths;
+use ir3_semantics::support::random::hash;
 use std::path::{Path, PathBuf};
 
 /// Bytes from a seed; most strings are long enough for programs of 100 instructions.

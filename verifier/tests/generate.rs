@@ -1,7 +1,7 @@
 //! Generated programs are valid, and parse back to the same program.
 
 use ir3_compiler::nir;
-use ir3_verifier::programs::generator::{Features, Profile, from_bytes, from_seed};
+use ir3_programs::generator::{Features, Profile, from_bytes, from_seed};
 use proptest::prelude::*;
 
 #[test]

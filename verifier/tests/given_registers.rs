@@ -3,9 +3,9 @@
 
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Checker, Verdict};
+use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_semantics::environment::env::Env;
 
 #[test]
 fn programs_with_given_registers_are_right() {

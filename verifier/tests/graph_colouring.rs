@@ -8,10 +8,10 @@ use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage}
 use ir3_compiler::regalloc::Error;
 use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Verdict};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
-use ir3_verifier::prove::registers;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Checker, Verdict};
+use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_prove::registers;
+use ir3_semantics::environment::env::Env;
 
 fn options(rotation: Rotation, registers: RegisterLimit) -> Options {
     Options { allocator: Allocator::GraphColouring(rotation), registers, ..Options::default() }

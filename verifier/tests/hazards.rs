@@ -4,9 +4,9 @@ use super::common;
 
 use ir3_compiler::ir3::InstrFlags;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::report::{FinalProgram, finals};
-use ir3_verifier::prove::hazards;
-use ir3_verifier::prove::hazards::HazardKind;
+use ir3_harness::report::{FinalProgram, finals};
+use ir3_prove::hazards;
+use ir3_prove::hazards::HazardKind;
 use std::path::Path;
 
 fn target(path: &Path) -> Target {

@@ -1,11 +1,10 @@
 //! The output of `--format json` conforms to docs/json.schema.json, and `--format junit` is XML.
 
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, command};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The fault of a value, by the keywords that our schema uses.
 fn fault(root: &Value, schema: &Value, value: &Value) -> Option<String> {
@@ -70,9 +69,7 @@ fn schema() -> Value {
 }
 
 fn run(folder: &Path, arguments: &str) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments.split_whitespace()).current_dir(folder).stdin(Stdio::null()).output();
-    let output = output.expect("our own program");
+    let output = command(folder, arguments.split_whitespace()).output().expect("our own program");
     assert!(output.stderr.is_empty(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
@@ -121,18 +118,18 @@ fn every_line_is_as_the_schema_says() {
         "mesa --watch x.log --cache kept --compile",
         "hazards early.ir3",
         "hazards x.nir",
-        "self-test hazard-mutants early.ir3 --mutants 1",
-        "self-test vec4 --programs 200 --plant one-flag-bit --engine interpreter",
+        "ir3-selftest hazard-mutants early.ir3 --mutants 1",
+        "ir3-selftest vec4 --programs 200 --plant one-flag-bit --engine interpreter",
         "completions fish",
         "man",
-        "self-test kill-matrix --mutants 2 --engine registers",
-        "self-test kill-matrix --show 0 --engine registers",
-        "self-test pairs --count 2 --engine registers --list",
-        "self-test agreement --programs 1 --engine registers --list",
-        "self-test planted-bugs inverted-branch --findings 1 --runs 1",
-        "self-test missed-bugs x.nir --matter 1",
-        "self-test prover-mutants",
-        "self-test words --random 100",
+        "ir3-selftest kill-matrix --mutants 2 --engine registers",
+        "ir3-selftest kill-matrix --show 0 --engine registers",
+        "ir3-selftest pairs --count 2 --engine registers --list",
+        "ir3-selftest agreement --programs 1 --engine registers --list",
+        "ir3-selftest planted-bugs inverted-branch --findings 1 --runs 1",
+        "ir3-selftest missed-bugs x.nir --matter 1",
+        "ir3-selftest prover-mutants",
+        "ir3-selftest words --random 100",
         "disassemble code.txt",
         "assemble code.txt",
         "spirv x.nir",
@@ -188,8 +185,7 @@ fn junit_has_a_case_for_each_boundary() {
     assert!(text.matches("<testcase").count() == 8 && text.matches("<failure").count() == 0, "{text}");
     // Bad inputs are errors, together with good ones or alone, and --quiet leaves out no case.
     let report = |arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-        let output = command.args(arguments.split(' ')).current_dir(folder.path()).output().expect("our own program");
+        let output = command(folder.path(), arguments.split(' ')).output().expect("our own program");
         String::from_utf8(output.stdout).expect("text")
     };
     let text = report("--format junit verify --quiet x.nir nothing.nir");

@@ -6,10 +6,10 @@ use super::common::vertex;
 use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
 use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
-use ir3_verifier::prove::simulation;
-use ir3_verifier::prove::simulation::{Limits, Proof, SimulationFailure};
-use ir3_verifier::prove::solver::{Budget, Z3};
-use ir3_verifier::semantics::Snapshot;
+use ir3_prove::simulation;
+use ir3_prove::simulation::{Limits, Proof, SimulationFailure};
+use ir3_prove::solver::{Budget, Z3};
+use ir3_semantics::Snapshot;
 use std::time::Duration;
 
 fn gpu() -> Target {

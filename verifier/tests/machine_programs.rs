@@ -1,10 +1,9 @@
-//! `self-test machine`: a log, its nir and its words, as a program.
+//! `ir3-selftest machine`: a log, its nir and its words, as a program.
 
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, command};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// A boolean of the constant file decides the stored value; as in Mesa, `b2b1` reads the low 16 bits.
 const LOG: &str = "\
@@ -53,9 +52,8 @@ end
 /// The exit code, and the lines of JSON.
 fn run(folder: &Path, log: &str) -> (Option<i32>, Vec<Value>) {
     fs::write(folder.join("x.log"), log).expect("a file");
-    let arguments = ["--format", "json", "self-test", "machine", "--gpu", "a660", "x.log"];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let arguments = ["--format", "json", "ir3-selftest", "machine", "--gpu", "a660", "x.log"];
+    let output = command(folder, arguments).output().expect("our own program");
     let text = String::from_utf8(output.stdout).expect("text");
     (output.status.code(), text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
 }
@@ -90,11 +88,6 @@ fn exit_codes_and_rows_say_what_a_program_does() {
     let (found, rows) = run(folder.path(), &none);
     assert_eq!((found, rows[1]["verdict"].as_str()), (Some(4), Some("empty")), "{rows:?}");
     // No file.
-    let missing = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"))
-        .args(["self-test", "machine", "nothing.log"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .expect("our own program");
+    let missing = command(folder.path(), ["ir3-selftest", "machine", "nothing.log"]).output().expect("our own program");
     assert_eq!(missing.status.code(), Some(2));
 }

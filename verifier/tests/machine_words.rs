@@ -1,13 +1,13 @@
-//! `disassemble`, `assemble` and `self-test words`, as programs.
+//! `disassemble`, `assemble` and `ir3-selftest words`, as programs.
 
-use crate::common::folder::Folder;
+use crate::common::folder::{Folder, command};
 use ir3_compiler::target::Generation;
-use ir3_verifier::harness::campaigns::words::{Counts, listings, random};
-use ir3_verifier::harness::fuzz_targets::{WordsInput, words};
+use ir3_harness::campaigns::words::{Counts, listings, random};
+use ir3_harness::fuzz_targets::{WordsInput, words};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 const LISTING: &str = "; gpu gen 6, made up
 0000[42b300f8_20050000] cmps.s.ge p0.x, r0.x, 5
@@ -19,9 +19,7 @@ const LISTING: &str = "; gpu gen 6, made up
 ";
 
 fn run(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments.split_whitespace()).current_dir(folder).stdin(Stdio::null()).output();
-    output.expect("our own program")
+    command(folder, arguments.split_whitespace()).output().expect("our own program")
 }
 
 fn text(output: &Output) -> &str {
@@ -94,7 +92,7 @@ fn the_campaign_notices_texts_that_are_not_those_of_their_words() {
     }
     let folder = Folder::new("machine-words-wrong");
     fs::write(folder.path().join("x.log"), LISTING.replacen("t#6", "t#7", 1)).expect("a file");
-    let output = run(folder.path(), "self-test words x.log");
+    let output = run(folder.path(), "ir3-selftest words x.log");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
 }
 

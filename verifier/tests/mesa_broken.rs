@@ -2,9 +2,9 @@
 
 use super::common;
 use crate::common::folder::{Folder, run};
-use ir3_verifier::harness::campaigns::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
-use ir3_verifier::harness::check::{EngineKind, Engines};
-use ir3_verifier::harness::mesa::Settings;
+use ir3_harness::check::{EngineKind, Engines};
+use ir3_harness::mesa::Settings;
+use ir3_selftest::broken_logs::{Breakage, BrokenOutcome, broken, outcome, whole};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,7 @@ fn logs_without_serial_numbers_are_read() {
 fn changed_logs_are_refuted() {
     let folder = Folder::new("log-mutants");
     fs::write(folder.path().join("copies.log"), LOG).expect("a file");
-    let arguments = ["self-test", "log-mutants", "copies.log", "--mutants", "40", "--seed", "3"];
+    let arguments = ["ir3-selftest", "log-mutants", "copies.log", "--mutants", "40", "--seed", "3"];
     let (code, text) = run(folder.path(), &arguments);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("register") && !text.contains("MISSED"), "{text}");

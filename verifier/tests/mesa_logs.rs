@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ir3_verifier::programs::mesa::{Log, SectionKind, Source};
+use ir3_programs::mesa::{Log, SectionKind, Source};
 use proptest::prelude::*;
 
 static LOGS: LazyLock<Option<Vec<PathBuf>>> = LazyLock::new(common::logs);

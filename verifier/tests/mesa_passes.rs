@@ -2,9 +2,9 @@
 
 use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Engines, Smt, Verdict};
-use ir3_verifier::harness::mesa::{CODE, Settings, Sides, WHOLE, check_shader};
-use ir3_verifier::programs::mesa::shader::shaders_of;
+use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::mesa::{CODE, Settings, Sides, WHOLE, check_shader};
+use ir3_programs::mesa::shader::shaders_of;
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;

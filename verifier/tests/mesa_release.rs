@@ -5,7 +5,7 @@
 use crate::common::effort::effort;
 use crate::mesa_cut::{PieceKind, Row, corpus, own_log, pieces, real_logs, rows_of, target_of};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Engines, Smt};
+use ir3_harness::check::{Engines, Smt};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

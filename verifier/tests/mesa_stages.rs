@@ -1,9 +1,9 @@
 //! Logs of tessellation and geometry shaders, and of vertex shaders before them: written by hand, as Mesa's passes have them.
 
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Engines, Smt, Verdict};
-use ir3_verifier::harness::mesa::{CODE, Settings, WHOLE, check_shader};
-use ir3_verifier::programs::mesa::shader::ShaderReader;
+use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::mesa::{CODE, Settings, WHOLE, check_shader};
+use ir3_programs::mesa::shader::ShaderReader;
 use std::path::Path;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use ir3_compiler::machine::{encoding, listing};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_compiler::target::occupancy::{WorkKind, Workload};
-use ir3_verifier::programs::mesa::{Log, SectionKind, Source, mesa_counts};
+use ir3_programs::mesa::{Log, SectionKind, Source, mesa_counts};
 use std::path::Path;
 
 fn target(path: &Path) -> Target {

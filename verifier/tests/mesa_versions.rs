@@ -1,10 +1,10 @@
 //! A log of each version of Mesa whose text is read: one vertex shader, written by hand in the text of the version.
 
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Engines, Smt, Verdict};
-use ir3_verifier::harness::mesa::{Settings, WHOLE, check_shader};
-use ir3_verifier::programs::mesa::origin::Origin;
-use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
+use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::mesa::{Settings, WHOLE, check_shader};
+use ir3_programs::mesa::origin::Origin;
+use ir3_programs::mesa::shader::{LogShader, shaders_of};
 use std::path::Path;
 use std::time::Duration;
 

@@ -14,15 +14,15 @@ use ir3_compiler::ir3::text::write;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::mutations::{KINDS, Sites};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::prove::registers;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::filling::{self, Agreement};
-use ir3_verifier::semantics::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
+use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::mutations::{KINDS, Sites};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_prove::registers;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::filling::{self, Agreement};
+use ir3_semantics::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 
 /// The number of environments of each program.
 const RUNS: u32 = 3;

@@ -4,11 +4,11 @@ use super::common;
 
 use std::collections::BTreeMap;
 
-use ir3_verifier::harness::report::load;
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::nir::Decoded;
-use ir3_verifier::semantics::interp::{End, Scratch};
+use ir3_harness::report::load;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::nir::Decoded;
+use ir3_semantics::interp::{End, Scratch};
 
 #[test]
 fn every_final_form_runs() {

@@ -3,12 +3,12 @@
 use super::common::folder::{Folder, planted, planted_in, refused};
 use html5gum::{Token, Tokenizer};
 use ir3_compiler::nir;
-use ir3_verifier::harness::report::bundle::{self, Case};
-use ir3_verifier::harness::report::page;
-use ir3_verifier::programs::generator::Profile;
-use ir3_verifier::programs::planted_bugs::rules;
-use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
-use ir3_verifier::prove::solver::{Budget, Z3};
+use ir3_harness::report::bundle::{self, Case};
+use ir3_harness::report::page;
+use ir3_programs::generator::Profile;
+use ir3_programs::planted_bugs::rules;
+use ir3_prove::rewrite_rules::{ClaimVerdict, tables};
+use ir3_prove::solver::{Budget, Z3};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;

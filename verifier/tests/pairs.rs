@@ -15,16 +15,16 @@
 //! assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Answer, EngineKind, Engines};
-use ir3_verifier::harness::check::{Smt, Verdict};
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::Question;
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::prove::simulation::Limits;
-use ir3_verifier::prove::solver::Budget;
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::support::threads;
+use ir3_harness::check::{Answer, EngineKind, Engines};
+use ir3_harness::check::{Smt, Verdict};
+use ir3_harness::report;
+use ir3_programs::Question;
+use ir3_programs::seeds::env_seeds;
+use ir3_prove::simulation::Limits;
+use ir3_prove::solver::Budget;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::support::threads;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

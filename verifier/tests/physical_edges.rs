@@ -4,12 +4,12 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Program, reconvergence};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::Scratch;
-use ir3_verifier::semantics::interp::ir3::Decoded;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::Scratch;
+use ir3_semantics::interp::ir3::Decoded;
 use std::collections::BTreeSet;
 
 /// The steps that runs of a program make, by positions in the layout.

@@ -2,18 +2,18 @@
 //! enough of the results of those stages.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_semantics::environment::env::Env;
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, Program, RegFile, SrcOperand};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::Snapshot;
+use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::Snapshot;
 use programs::Programs;
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {

@@ -1,14 +1,17 @@
-//! Bugs planted after a stage must be refuted at that stage, and at no other.
+//! Bugs planted after a stage must be refuted at that stage, and at no other; each planted bug is found, at its stage, in the programs of
+//! a campaign.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_semantics::environment::env::Env;
 
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Engines, Policy, Smt, Unknown, Verdict};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_harness::check::{Checker, Engines, Policy, Refutation, Smt, Unknown, Verdict};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::planted_bugs::ALL;
+use ir3_programs::seeds::{env_seeds, program_seed};
 use programs::Programs;
 
 /// The `n`-th of the instructions that satisfy `wanted`, modulo their number.
@@ -121,4 +124,25 @@ fn inverted_branch() {
         program.instrs[instr].srcs[0].mods ^= Mods::NOT;
         true
     });
+}
+
+/// A program on which a bug has no effect passes. A failure is reported at the stage of the bug, and soon.
+#[test]
+fn each_is_found_where_it_is() {
+    let mut checker = Checker::new(Target::default(), Options::default());
+    for plant in &ALL {
+        let found = (0..2000u64).find(|&number| {
+            let seed = program_seed(1, number);
+            let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
+            let shader = generator::from_seed(seed, profile, Features::ALL).shader;
+            let mut change = |stage, program: &mut _| plant.apply(stage, program);
+            let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), Some(&mut change));
+            let refuted = report.refutation().map(|Refutation { stage, .. }| *stage);
+            let failed = refuted.or(report.crash().map(|(stage, _)| stage.name()));
+            assert!(failed.is_none() || failed == Some(plant.stage.name()), "{}: {failed:?}", plant.name);
+            failed.is_some()
+        });
+        let found = found.unwrap_or_else(|| panic!("{} is not found in 2000 programs", plant.name));
+        println!("{}: program {found}", plant.name);
+    }
 }

@@ -4,7 +4,7 @@ use super::common::planted as programs;
 
 use ir3_compiler::ir3::{Dst, Instr, InstrFlags, Mods, Opcode, Place, Program, SrcOperand, Value};
 use ir3_compiler::pipeline::{Options, Stage};
-use ir3_verifier::programs::generator::Profile;
+use ir3_programs::generator::Profile;
 use programs::Programs;
 
 /// Some folds are rare.

@@ -7,7 +7,7 @@ use ir3_compiler::ir3::{
     Block, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, Src, SrcOperand, WriteMask,
 };
 use ir3_compiler::pipeline::{Options, Stage};
-use ir3_verifier::programs::generator::Profile;
+use ir3_programs::generator::Profile;
 use programs::Programs;
 
 /// Some places for bugs are rare.

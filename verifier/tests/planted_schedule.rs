@@ -4,14 +4,14 @@
 //! here where an access before the barrier is exchanged with one after it.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_semantics::environment::env::Env;
 
 use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
 use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
-use ir3_verifier::programs::generator::Profile;
+use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
+use ir3_programs::generator::Profile;
 use programs::Programs;
 
 /// Plants a bug in random programs.

@@ -4,11 +4,11 @@ use ir3_compiler::ir3::{Attrs, InstrData, Opcode, PhysReg, Place, Program, RegCl
 use ir3_compiler::ir3::{Dst, WriteMask};
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::environment::env::Env;
 
 /// Plants `bug` after `stage` in random programs with few shared registers. At least `least` must be refuted, all of
 /// them after the allocation of shared registers.

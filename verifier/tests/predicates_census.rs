@@ -7,9 +7,9 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode, Program, RegFile, Value};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::program_seed;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::program_seed;
 
 /// The numbers of programs with each property.
 #[derive(Debug, Default)]

@@ -6,20 +6,18 @@ use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::kill_matrix::Mutants;
-use ir3_verifier::harness::check::{
-    Checker, Engines, Policy, Smt, Snapshots, StageSnapshots, Verdict, compare_snapshots,
-};
-use ir3_verifier::programs::Case;
-use ir3_verifier::programs::divergence;
-use ir3_verifier::programs::equivalent_pairs::pairs;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::prove::simulation;
-use ir3_verifier::prove::simulation::{Limits, Proof, SimulationFailure};
-use ir3_verifier::prove::solver::{Budget, Z3};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Checker, Engines, Policy, Smt, Snapshots, StageSnapshots, Verdict, compare_snapshots};
+use ir3_programs::Case;
+use ir3_programs::divergence;
+use ir3_programs::equivalent_pairs::pairs;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_prove::simulation;
+use ir3_prove::simulation::{Limits, Proof, SimulationFailure};
+use ir3_prove::solver::{Budget, Z3};
+use ir3_selftest::kill_matrix::Mutants;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 use std::time::Duration;
 
 fn gpu() -> Target {

@@ -9,20 +9,20 @@ use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{self, Feature, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::planted_trial;
-use ir3_verifier::harness::fuzz_targets::ProgramInput;
-use ir3_verifier::harness::reduce;
-use ir3_verifier::harness::reduce::combined;
-use ir3_verifier::harness::reduce::combined::CombinedReduction;
-use ir3_verifier::harness::reduce::{Failure, Oracle, Reduced, Size};
-use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::planted_bugs::{PlantedBug, SharedPlantedBug};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::fuzz_targets::ProgramInput;
+use ir3_harness::reduce;
+use ir3_harness::reduce::combined;
+use ir3_harness::reduce::combined::CombinedReduction;
+use ir3_harness::reduce::{Failure, Oracle, Reduced, Size};
+use ir3_harness::report::bundle;
+use ir3_harness::report::bundle::{Case, ProgramOrigin};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::planted_bugs;
+use ir3_programs::planted_bugs::{PlantedBug, SharedPlantedBug};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_selftest::planted_trial;
+use ir3_semantics::environment::env::Env;
 
 /// The first instruction that satisfies `wanted`.
 fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {

@@ -1,7 +1,7 @@
 //! `reduce --test CMD` and `reduce BEFORE AFTER`.
 
 use crate::common::folder::{Folder, run, write_script};
-use ir3_verifier::harness::report;
+use ir3_harness::report;
 use std::fs;
 use std::path::Path;
 

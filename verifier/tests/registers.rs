@@ -11,11 +11,11 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Snapshots, StageSnapshots};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::prove::registers;
-use ir3_verifier::prove::registers::RegisterFailure;
+use ir3_harness::check::{Snapshots, StageSnapshots};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_prove::registers;
+use ir3_prove::registers::RegisterFailure;
 
 /// Random programs of every profile, on one GPU of each kind, half of them with the smallest register limit.
 #[test]

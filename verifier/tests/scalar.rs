@@ -5,11 +5,11 @@ use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::GEN7_SCALAR;
 use ir3_compiler::vec4::{Cmod, Mode, Opcode, Program, text};
-use ir3_verifier::harness::check::{Checker, EngineKind, Engines, Policy, Smt, Verdict};
-use ir3_verifier::programs::generator::{self, Features, Profile};
-use ir3_verifier::programs::planted_bugs::{PlantedBug, scalar};
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Checker, EngineKind, Engines, Policy, Smt, Verdict};
+use ir3_programs::generator::{self, Features, Profile};
+use ir3_programs::planted_bugs::{PlantedBug, scalar};
+use ir3_programs::seeds::env_seeds;
+use ir3_semantics::environment::env::Env;
 
 fn without(features: &[Feature]) -> Options {
     features.iter().copied().fold(Options::default(), Options::without)
@@ -20,7 +20,7 @@ fn refuted_at(seed: u64, options: &Options, bug: Option<&'static PlantedBug>) ->
     let shader = generator::from_seed(seed, Profile::Additions, Features::of(&GEN7_SCALAR)).shader;
     let mut checker = Checker::new(GEN7_SCALAR, *options);
     let mut change = bug.map(PlantedBug::change);
-    let plant = ir3_verifier::harness::check::plant_of(&mut change);
+    let plant = ir3_harness::check::plant_of(&mut change);
     let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 2)), plant);
     let refuted = report.boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)));
     refuted.map(|row| row.stage)

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use ir3_compiler::nir::{self, Builder, Def, FloatControls, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::select;
 use ir3_compiler::target::Target;
-use ir3_verifier::semantics::arithmetic::rows::{LANES, Row};
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{End, Scratch};
-use ir3_verifier::semantics::operations::{Kernel, Select, nir_alu};
-use ir3_verifier::support::random::hash;
+use ir3_semantics::arithmetic::rows::{LANES, Row};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{End, Scratch};
+use ir3_semantics::operations::{Kernel, Select, nir_alu};
+use ir3_semantics::support::random::hash;
 
 const EDGES: &[u64] = &[
     0,

@@ -5,9 +5,9 @@ use ir3_compiler::compilation;
 use ir3_compiler::nir::{self, Builder, Def, Index, InterpMode, IntrinsicOp, Op, Stage};
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{Compared, Outcome, Scratch};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{Compared, Outcome, Scratch};
 
 use IntrinsicOp::*;
 

@@ -16,12 +16,12 @@ use ir3_compiler::nir::BrokenRule;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir, select};
-use ir3_verifier::harness::check::{Smt, Verdict};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::aliases::Aliasing;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{End, Scratch};
+use ir3_harness::check::{Smt, Verdict};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::aliases::Aliasing;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{End, Scratch};
 use textures::{images, textures};
 
 /// The number of cases that were the same after all stages; the reasons of refusals; the failures.

@@ -7,15 +7,15 @@ use ir3_compiler::ir3::{self, Attrs, Instr, InstrData, Opcode, Program, SrcOpera
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc::lower_spills;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::fuzzing::program_registers;
-use ir3_verifier::harness::check::{Checker, Verdict, compare_snapshots};
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::mesa::input;
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::campaigns::fuzzing::program_registers;
+use ir3_harness::check::{Checker, Verdict, compare_snapshots};
+use ir3_harness::report;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::mesa::input;
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 use programs::Programs;
 
 fn options(registers: RegisterLimit) -> Options {

@@ -6,12 +6,12 @@ use ir3_compiler::ir3::{Instr, Opcode, Program};
 use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Snapshots, Verdict, compare_snapshots};
-use ir3_verifier::prove::simulation::{self, Limits};
-use ir3_verifier::prove::solver::{Budget, Z3};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
+use ir3_harness::check::{Snapshots, Verdict, compare_snapshots};
+use ir3_prove::simulation::{self, Limits};
+use ir3_prove::solver::{Budget, Z3};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
 use std::time::Duration;
 
 const BY_LANE: [Opcode; 4] = [Opcode::Samgp0, Opcode::Samgp1, Opcode::Samgp2, Opcode::Samgp3];

@@ -4,10 +4,10 @@
 use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};
 use ir3_compiler::target::{RegisterFiles, Target};
-use ir3_verifier::programs::generator::{Features, Profile, from_seed};
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{End, Scratch};
+use ir3_programs::generator::{Features, Profile, from_seed};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{End, Scratch};
 
 const FUEL: u64 = 20_000;
 

@@ -1,7 +1,7 @@
 //! The flow of `fuzz` and `triage`; one bug is one group.
 
 use crate::common::effort::effort;
-use ir3_verifier::programs::generator::Profile;
+use ir3_programs::generator::Profile;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

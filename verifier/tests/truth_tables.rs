@@ -20,10 +20,10 @@ use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::pipeline::{self, Feature, Features, Options};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp;
-use ir3_verifier::semantics::interp::{End, Scratch};
-use ir3_verifier::support::threads;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp;
+use ir3_semantics::interp::{End, Scratch};
+use ir3_semantics::support::threads;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -2,8 +2,8 @@
 
 use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
-use ir3_verifier::programs::mesa::shader::shaders_of;
-use ir3_verifier::programs::turnip::{Driver, Kind, Setup, Worker, WorkerError};
+use ir3_programs::mesa::shader::shaders_of;
+use ir3_programs::turnip::{Driver, Kind, Setup, Worker, WorkerError};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

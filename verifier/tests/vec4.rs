@@ -2,9 +2,9 @@
 
 use ir3_compiler::pipeline::{Feature, Options, Stage, run_vec4_stage};
 use ir3_compiler::vec4::{Opcode, Program, text};
-use ir3_verifier::harness::check::{EngineKind, Engines, Policy, Search, Smt, Verdict, Verification, verify_vec4};
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{EngineKind, Engines, Policy, Search, Smt, Verdict, Verification, verify_vec4};
+use ir3_programs::seeds::env_seeds;
+use ir3_semantics::environment::env::Env;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {

@@ -5,7 +5,7 @@
 //! version, so they are ignored; everything else must be the same. `IR3_BLESS=1 cargo test --test suite walkthrough::` writes the current
 //! output into the documents.
 
-use ir3_verifier::support::version;
+use ir3_harness::version;
 use std::path::Path;
 use std::process::Command;
 

@@ -4,7 +4,7 @@ use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, disassemble, output};
 use clap::Args;
 use ir3_compiler::machine::listing::{self, ListingError};
-use ir3_verifier::programs::mesa::input::{self, FilePosition, InputError};
+use ir3_programs::mesa::input::{self, FilePosition, InputError};
 use std::path::{Path, PathBuf};
 
 /// Options of `assemble`.

@@ -9,22 +9,22 @@ use crate::values;
 use crate::{Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{
+use ir3_harness::check::{
     self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs,
     Refutation, Search, Summary, TextPair, Unknown, Verdict,
 };
-use ir3_verifier::harness::mesa::{Checked, NIR, Settings, Sides};
-use ir3_verifier::harness::report;
-use ir3_verifier::harness::report::Named;
-use ir3_verifier::harness::report::page::PageFolder;
-use ir3_verifier::harness::report::pair::PairEvidence;
-use ir3_verifier::programs::mesa::input::{InputKind, Source};
-use ir3_verifier::programs::mesa::pair_file::read_pair;
-use ir3_verifier::programs::mesa::shader::{LogShader, shaders_of};
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::Scratch;
+use ir3_harness::mesa::{Checked, NIR, Settings, Sides};
+use ir3_harness::report;
+use ir3_harness::report::Named;
+use ir3_harness::report::page::PageFolder;
+use ir3_harness::report::pair::PairEvidence;
+use ir3_programs::mesa::input::{InputKind, Source};
+use ir3_programs::mesa::pair_file::read_pair;
+use ir3_programs::mesa::shader::{LogShader, shaders_of};
+use ir3_programs::seeds::env_seeds;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::Scratch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -6,10 +6,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ir3_compiler::compilation;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Backend;
-use ir3_verifier::harness::mesa::print;
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::semantics::Snapshot;
+use ir3_harness::mesa::print;
+use ir3_harness::report;
+use ir3_programs::planted_bugs;
+use ir3_semantics::Snapshot;
 use std::path::PathBuf;
 
 /// Options of `compile`.

@@ -3,8 +3,8 @@
 use crate::exit::{self, Failure};
 use crate::{Format, output};
 use clap::Args;
-use ir3_verifier::harness::campaigns::coverage::Coverage;
-use ir3_verifier::programs::coverage::table::{Table, shares};
+use ir3_harness::campaigns::coverage::Coverage;
+use ir3_programs::coverage::table::{Table, shares};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

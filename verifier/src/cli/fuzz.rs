@@ -11,23 +11,23 @@ use crate::turnip::DriverArgs;
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::vulkan::{self, VulkanArgs};
-use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, output, verify};
+use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, jobs, output};
 use clap::Args;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::code::CodeFailure;
-use ir3_verifier::harness::campaigns::counts::Counts;
-use ir3_verifier::harness::campaigns::coverage::Director;
-use ir3_verifier::harness::campaigns::external::Compiler;
-use ir3_verifier::harness::campaigns::fuzzing::{Boundaries, Campaign, Drawn, Limits, every_generation};
-use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
-use ir3_verifier::harness::check::{EngineKind, Summary};
-use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::Case;
-use ir3_verifier::harness::triage::FailureKind;
-use ir3_verifier::programs::coverage::table::Table;
-use ir3_verifier::programs::generator::Profile;
-use ir3_verifier::programs::vulkan::Library;
+use ir3_harness::campaigns::code::CodeFailure;
+use ir3_harness::campaigns::counts::Counts;
+use ir3_harness::campaigns::coverage::Director;
+use ir3_harness::campaigns::external::Compiler;
+use ir3_harness::campaigns::fuzzing::{Boundaries, Campaign, Drawn, Limits, every_generation};
+use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::campaigns::workers::{self, Ended, WorkerCommand, WorkerFinding};
+use ir3_harness::check::{EngineKind, Summary};
+use ir3_harness::report::bundle;
+use ir3_harness::report::bundle::Case;
+use ir3_harness::triage::FailureKind;
+use ir3_programs::coverage::table::Table;
+use ir3_programs::generator::Profile;
+use ir3_programs::vulkan::Library;
 use serde::Serialize;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -294,7 +294,7 @@ impl Fuzz {
             programs: self.programs,
             shard: self.shard.unwrap_or_default(),
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             runs: self.runs,
             fuel: self.fuel.given(),
             options: self.stages.options(),
@@ -335,7 +335,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             keep_going: self.keep_going,
             reduce: self.reducing.wanted(),
             failures: &self.failures,
@@ -345,7 +345,7 @@ impl Fuzz {
 
     /// The campaign against a compiler that is another program.
     fn compiler(&self, compiler: &Compiler, format: Format) -> Result<Exit, Failure> {
-        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        let engines = self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
             compiler,
             target: self.gpu.unwrap_or_default(),
@@ -354,7 +354,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: triage::jobs(self.jobs),
+            jobs: jobs(self.jobs),
             runs: self.runs as usize,
             fuel: self.fuel.given(),
             engines: &engines,

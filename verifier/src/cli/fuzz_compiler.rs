@@ -9,16 +9,16 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::campaigns::external::bundle::Report;
-use ir3_verifier::harness::campaigns::external::reduce::{Reduction, spirv_size};
-use ir3_verifier::harness::campaigns::external::variants::{Original, VariantCampaign, VariantFinding};
-use ir3_verifier::harness::campaigns::external::{
+use ir3_harness::campaigns::external::bundle::Report;
+use ir3_harness::campaigns::external::reduce::{Reduction, spirv_size};
+use ir3_harness::campaigns::external::variants::{Original, VariantCampaign, VariantFinding};
+use ir3_harness::campaigns::external::{
     self, Campaign, Compiler, CompilerCommand, Counts, Course, Drivers, Finding, Found, LogRules,
 };
-use ir3_verifier::harness::check::{Engines, Summary};
-use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::harness::report::bundle;
-use ir3_verifier::programs::generator::Profile;
+use ir3_harness::check::{Engines, Summary};
+use ir3_harness::mesa::Settings;
+use ir3_harness::report::bundle;
+use ir3_programs::generator::Profile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -434,7 +434,7 @@ fn reduce(
         }
         *times += 1;
         reduction.time = left;
-        let mut progress = |progress: &ir3_verifier::harness::reduce::Progress| {
+        let mut progress = |progress: &ir3_harness::reduce::Progress| {
             bar.set_message(format!(
                 "reducing: {} instructions, {} candidates",
                 progress.size.instructions, progress.candidates

@@ -5,9 +5,9 @@ use crate::values;
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
 use ir3_compiler::nir;
-use ir3_verifier::harness::fuzz_targets::ProgramInput;
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_harness::fuzz_targets::ProgramInput;
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
 use std::fs;
 use std::path::{Path, PathBuf};
 

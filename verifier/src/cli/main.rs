@@ -1,37 +1,19 @@
 //! `ir3-equiv`: the command line, one file for each subcommand.
 
-mod agreement;
 mod assemble;
-mod broken_logs;
 mod check;
 mod compile;
-mod contents;
 mod corpus;
 mod coverage;
 mod disassemble;
-mod engine_run;
-mod engines;
-mod exit;
 mod fuzz;
 mod fuzz_compiler;
 mod generate;
-mod hazard_mutants;
 mod hazards;
-mod help;
-mod interrupt;
-mod junit;
-mod kill_matrix;
-mod log_mutants;
-mod machine;
 mod manual;
 mod merge;
 mod mesa;
-mod missed_bugs;
-mod output;
-mod pairs;
 mod paths;
-mod planted_bugs;
-mod prover_mutants;
 mod reduce;
 mod reduce_texts;
 mod results;
@@ -44,38 +26,26 @@ mod temporary;
 mod triage;
 mod turnip;
 mod unknown_programs;
-mod values;
-mod vec4;
 mod verify;
 mod vulkan;
-mod words;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use exit::{Exit, Failure};
-use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
-use ir3_compiler::target::Target;
-use ir3_verifier::harness::guard::{self, Guard, Limits};
-use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::semantics::environment::env::Env;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ir3_cli::{
+    Compiler, Exit, Failure, Format, Fuel, Gpu, Guarding, Planted, Stages, contents, engines, exit, given, help,
+    interrupt, jobs, junit, output, usage, values,
+};
+use ir3_harness::guard::{self, Guard, Limits};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Checks that a shader compiler's passes preserve the meaning of programs.
 #[derive(Parser)]
-#[command(name = "ir3-equiv", version = ir3_verifier::support::version::LINE, about)]
+#[command(name = "ir3-equiv", version = ir3_harness::version::LINE, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
     /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`, `mesa` and `rules`.
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Human,
-    Json,
-    Junit,
 }
 
 #[derive(Subcommand)]
@@ -117,9 +87,6 @@ enum Command {
     Assemble(assemble::Assemble),
     /// Writes a nir program as SPIR-V, for compilers that read that.
     Spirv(spirv::Spirv),
-    /// Campaigns that test ir3-equiv itself, for its developers.
-    #[command(subcommand)]
-    SelfTest(SelfTest),
     /// Compiles programs for another process, which can end this one.
     #[command(hide = true)]
     Worker(Worker),
@@ -127,44 +94,8 @@ enum Command {
     Completions(manual::Completions),
     /// Prints the manual page, in roff.
     Man,
-    #[command(hide = true, name = "planted-bugs")]
-    OldPlantedBugs(OldName),
-    #[command(hide = true, name = "kill-matrix")]
-    OldKillMatrix(OldName),
-    #[command(hide = true, name = "pairs")]
-    OldPairs(OldName),
-    #[command(hide = true, name = "agreement")]
-    OldAgreement(OldName),
-    #[command(hide = true, name = "prover-mutants")]
-    OldProverMutants(OldName),
-}
-
-#[derive(Subcommand)]
-enum SelfTest {
-    /// Measures how soon each planted bug is found, and the size of the reduced program.
-    PlantedBugs(planted_bugs::PlantedBugs),
-    /// Plants miscompilations, and prints which engine finds which kind.
-    KillMatrix(kill_matrix::KillMatrix),
-    /// Plants each bug in real programs, and counts those that matter and `verify` misses.
-    MissedBugs(missed_bugs::MissedBugs),
-    /// Changes waits of final programs, and prints which changes the hazard checker and the machine refute.
-    HazardMutants(hazard_mutants::HazardMutants),
-    /// Breaks real logs (cut, noisy, mixed), and checks how `mesa` handles them.
-    BrokenLogs(broken_logs::BrokenLogs),
-    /// Applies one mutation to one section of real logs, and prints the mutations that `mesa` refutes, and the passes.
-    LogMutants(log_mutants::LogMutants),
-    /// Checks the passes of vec4 on generated vec4 programs.
-    Vec4(vec4::Vec4),
-    /// Runs the final programs of Mesa's logs on the machine, from their words, and compares them with their nir.
-    Machine(machine::MachineTest),
-    /// Counts the equivalent programs, made by sound rewrites, that the engines prove.
-    Pairs(pairs::Pairs),
-    /// Searches for runs that contradict proofs, over random programs.
-    Agreement(agreement::Agreement),
-    /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
-    ProverMutants(prover_mutants::ProverMutants),
-    /// Takes machine code from words to text and back: listings of logs, or random words.
-    Words(words::Words),
+    #[command(hide = true, aliases = ["planted-bugs", "kill-matrix", "pairs", "agreement", "prover-mutants"])]
+    SelfTest(OldName),
 }
 
 /// Options of `worker`.
@@ -173,7 +104,7 @@ struct Worker {
     arguments: Vec<String>,
 }
 
-/// A subcommand by the name that it had before it became one of `self-test`.
+/// A subcommand that is one of `ir3-selftest` by now.
 #[derive(Args)]
 struct OldName {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -182,159 +113,9 @@ struct OldName {
 
 impl OldName {
     /// # Errors
-    /// Always: the error names the new subcommand.
-    fn run(&self, name: &str) -> Result<Exit, Failure> {
-        Err(format!("`{name}` is now `self-test {name}`").into())
-    }
-}
-
-/// The GPU, for every subcommand that compiles.
-#[derive(Args, Clone)]
-struct Gpu {
-    /// The GPU; `--gpu list` lists them. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
-    #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
-    target: Option<Target>,
-}
-
-impl Gpu {
-    /// The GPU of the command line.
-    fn given(&self) -> Option<Target> {
-        self.target
-    }
-
-    /// The GPU where no log names a generation.
-    fn target(&self) -> Target {
-        self.target.unwrap_or_default()
-    }
-}
-
-/// The fuel of runs, for every subcommand that runs programs.
-#[derive(Args, Clone)]
-struct Fuel {
-    /// Instructions of the wave after which a run of the program before is aborted; 200000, or the fuel of the
-    /// environment, unless given. The program after may take a multiple of those that the program before has taken.
-    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
-    fuel: Option<u64>,
-}
-
-impl Fuel {
-    /// The fuel of the command line.
-    fn given(&self) -> Option<u64> {
-        self.fuel
-    }
-
-    /// Returns the environment with this fuel, if it is given.
-    fn of_one(&self, env: Env) -> Env {
-        Env { fuel: self.fuel.or(env.fuel), ..env }
-    }
-
-    /// Returns the environments with this fuel, if it is given.
-    fn of(&self, envs: Vec<Env>) -> Vec<Env> {
-        Env::with_fuel(envs, self.fuel)
-    }
-}
-
-/// The limits of the compiler, for subcommands that guard it.
-#[derive(Args, Clone)]
-struct Guarding {
-    /// Limit on the CPU time of a stage of the compiler; exceeding it is a failure.
-    #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
-    stage_time: Duration,
-    /// Memory limit of the process in which the compiler runs (`512M`, `2G`); exceeding it is a failure.
-    #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
-    memory: u64,
-}
-
-impl Guarding {
-    fn limits(&self) -> Limits {
-        Limits { time: self.stage_time, memory: self.memory }
-    }
-}
-
-/// Compiler options, for every subcommand that compiles.
-#[derive(Args, Clone)]
-struct Compiler {
-    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: the fewest that it compiles
-    /// with, or `min+N`: N more than that.
-    #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
-    max_registers: RegisterLimit,
-    #[command(flatten)]
-    stages: Stages,
-}
-
-/// The stages to run.
-#[derive(Args, Clone)]
-struct Stages {
-    /// Leave out a stage, or a part of one. May be repeated.
-    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
-    disable: Vec<Feature>,
-    /// The allocator of general registers: in SSA form, or by graph colouring.
-    #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
-    allocator: AllocatorName,
-    /// With `--allocator graph-colouring`: the nodes after which the search continues at the next register instead of
-    /// the first one (`first-fit`: none). `document` unless given.
-    #[arg(long, value_name = "RULE", requires = "allocator", value_parser = values::rotation())]
-    round_robin: Option<Rotation>,
-}
-
-ir3_compiler::words! {
-    /// The allocators, on the command line.
-    pub enum AllocatorName {
-        /// Assignment in SSA form.
-        Ssa = "ssa",
-        /// Graph colouring.
-        GraphColouring = "graph-colouring",
-    }
-}
-
-impl Stages {
-    fn options(&self) -> Options {
-        let options = Options { allocator: self.allocator(), ..Options::default() };
-        self.disable.iter().copied().fold(options, Options::without)
-    }
-
-    fn allocator(&self) -> Allocator {
-        match self.allocator {
-            AllocatorName::Ssa => Allocator::Ssa,
-            AllocatorName::GraphColouring => Allocator::GraphColouring(self.round_robin.unwrap_or_default()),
-        }
-    }
-}
-
-impl Compiler {
-    fn options(&self) -> Options {
-        Options { registers: self.max_registers, ..self.stages.options() }
-    }
-
-    /// Returns true if it is not the default.
-    fn is_given(&self) -> bool {
-        let Stages { disable, allocator, round_robin } = &self.stages;
-        let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
-        stages || self.max_registers != RegisterLimit::Target
-    }
-}
-
-/// A planted bug, for every subcommand that compiles.
-#[derive(Args, Clone)]
-struct Planted {
-    /// Plants a bug after a stage of the backend, to test if it is found.
-    #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
-    plant: Option<&'static PlantedBug>,
-}
-
-impl Planted {
-    /// The bug, for a compilation to this target.
-    ///
-    /// # Errors
-    /// If its programs have no stage of the bug.
-    fn on(&self, target: &Target) -> Result<Option<&'static PlantedBug>, String> {
-        match self.plant {
-            Some(plant) if !plant.stage.is_of(target.backend) => Err(format!(
-                "`--plant {}`: it changes the programs after {}, which is no stage for {target}",
-                plant.name, plant.stage
-            )),
-            plant => Ok(plant),
-        }
+    /// Always: the error names the program.
+    fn run(&self) -> Result<Exit, Failure> {
+        Err("the campaigns that test ir3-equiv itself are subcommands of the program `ir3-selftest` now".into())
     }
 }
 
@@ -358,6 +139,7 @@ impl Command {
                 | Self::Completions(_)
                 | Self::Worker(_)
                 | Self::Man
+                | Self::SelfTest(_)
         )
     }
 }
@@ -418,54 +200,9 @@ impl Cli {
             Command::Worker(_) => Err("a worker has been started by hand".into()),
             Command::Completions(command) => command.run(),
             Command::Man => manual::page(),
-            Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::MissedBugs(command)) => command.run(),
-            Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::HazardMutants(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::BrokenLogs(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::LogMutants(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::Vec4(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::Machine(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::Pairs(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::Agreement(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(self.format),
-            Command::SelfTest(SelfTest::Words(command)) => command.run(self.format),
-            Command::OldPlantedBugs(old) => old.run("planted-bugs"),
-            Command::OldKillMatrix(old) => old.run("kill-matrix"),
-            Command::OldPairs(old) => old.run("pairs"),
-            Command::OldAgreement(old) => old.run("agreement"),
-            Command::OldProverMutants(old) => old.run("prover-mutants"),
+            Command::SelfTest(old) => old.run(),
         }
     }
-}
-
-/// The arguments of the command line, for the first object of JSON.
-fn given() -> Vec<String> {
-    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
-}
-
-/// Prints the help, or the error of the command line.
-fn usage(error: &clap::Error) -> Exit {
-    let arguments = given();
-    let json =
-        arguments.iter().any(|it| it == "--format=json") || arguments.windows(2).any(|it| it == ["--format", "json"]);
-    if !error.use_stderr() {
-        // Help and version are text in every format.
-        output::begin(Format::Human, "");
-        let text = error.render().to_string();
-        // The list of values of an option is such an error, too.
-        output::text(text.strip_prefix("error: ").unwrap_or(&text));
-        return Exit::Passed;
-    }
-    if json {
-        output::begin(Format::Json, &arguments.join(" "));
-        output::problem(error.render().to_string().trim());
-        output::end(Exit::Bad);
-    } else {
-        // A broken standard error has nowhere to be reported.
-        let _ = error.print();
-    }
-    Exit::Bad
 }
 
 fn main() -> ExitCode {
@@ -488,19 +225,7 @@ fn main() -> ExitCode {
     if let (Some(limits), Ok(program)) = (cli.limits(), std::env::current_exe()) {
         guard::configure(Guard { program, limits });
     }
-    // Before the first line: who reads it may send a signal.
-    let installed = interrupt::install();
-    output::begin(cli.format, &given().join(" "));
-    let result = installed.map_err(Failure::from).and_then(|()| cli.run());
-    interrupt::ends_by_itself();
-    let exit = result.unwrap_or_else(|error| {
-        output::error(&*error);
-        exit::of_failure(&*error)
-    });
-    // A signal prevented the rest, so report the signal.
-    let exit = if interrupt::is_set() { exit.max(Exit::Interrupted) } else { exit };
-    output::end(exit);
-    exit.into()
+    ir3_cli::run(cli.format, || cli.run())
 }
 
 #[cfg(test)]
@@ -509,21 +234,16 @@ mod tests {
 
     #[test]
     fn old_names_are_errors_that_say_the_new_ones() {
-        for arguments in [["verify", "corpus"], ["self-test", "pairs"]] {
-            let old = ["ir3-equiv"].iter().chain(&arguments).chain(&["--engine", "contents,smt"]);
-            let Err(error) = Cli::try_parse_from(old) else { panic!("{arguments:?}") };
-            assert!(error.to_string().contains("now `registers`"), "{error}");
-            let new = ["ir3-equiv"].iter().chain(&arguments).chain(&["--engine", "registers,smt"]);
-            assert!(Cli::try_parse_from(new).is_ok());
-        }
-        for (name, arguments) in [("kill-matrix", &["--mutants", "5"][..]), ("pairs", &[]), ("prover-mutants", &[])] {
-            let Ok(cli) = Cli::try_parse_from(["ir3-equiv", name].iter().chain(arguments)) else { panic!("{name}") };
-            let error = match cli.command {
-                Command::OldKillMatrix(old) | Command::OldPairs(old) | Command::OldProverMutants(old) => old.run(name),
-                _ => panic!("{name} is no old name"),
-            };
-            let error = error.err().map(|error| error.to_string());
-            assert_eq!(error, Some(format!("`{name}` is now `self-test {name}`")));
+        let verify = |engines| Cli::try_parse_from(["ir3-equiv", "verify", "corpus", "--engine", engines]);
+        let Err(error) = verify("contents,smt") else { panic!("an old name") };
+        assert!(error.to_string().contains("now `registers`"), "{error}");
+        assert!(verify("registers,smt").is_ok());
+        let moved: [&[&str]; 4] =
+            [&["self-test", "pairs"], &["self-test"], &["kill-matrix", "--mutants", "5"], &["prover-mutants"]];
+        for arguments in moved {
+            let Ok(cli) = Cli::try_parse_from(["ir3-equiv"].iter().chain(arguments)) else { panic!("{arguments:?}") };
+            let Command::SelfTest(old) = cli.command else { panic!("{arguments:?} is no old name") };
+            assert!(old.run().is_err_and(|error| error.to_string().contains("`ir3-selftest`")), "{arguments:?}");
         }
     }
 
@@ -575,5 +295,31 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_each_command_fits_on_a_screen() {
+        let mut command = help::shortened(Cli::command());
+        command.build();
+        for sub in command.get_subcommands_mut().filter(|sub| !sub.is_hide_set()) {
+            let name = sub.get_name().to_owned();
+            let text = sub.render_help().to_string();
+            let lines: usize = text.lines().map(|line| line.chars().count().div_ceil(100).max(1)).sum();
+            assert!(lines <= 36, "{name}: {lines} lines\n{text}");
+            assert!(!text.contains("possible values") && !text.contains("a306a"), "{name}");
+            if name != "help" && name != "man" {
+                assert!(sub.render_long_help().to_string().len() > text.len(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_of_the_list_exist() {
+        let mut command = Cli::command();
+        command.build();
+        let has = |name: &str| command.get_subcommands().any(|sub| sub.get_arguments().any(|arg| arg.get_id() == name));
+        for name in help::ONLY_LONG {
+            assert!(has(name), "{name}");
+        }
     }
 }

@@ -5,12 +5,12 @@ use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
-use crate::{Format, fuzz, interrupt, output, verify};
+use crate::{Format, exit, fuzz, interrupt, jobs, output};
 use clap::Args;
-use ir3_verifier::harness::campaigns::counts::Counts;
-use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::check::Summary;
-use ir3_verifier::harness::triage as groups;
+use ir3_harness::campaigns::counts::Counts;
+use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::check::Summary;
+use ir3_harness::triage as groups;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ impl Merge {
                 .for_each(|problem| output::problem(&format!("{}: {}", problem.path.display(), problem.error)));
         }
         if !bundles.is_empty() {
-            let triage = self.reducing.run(&bundles, triage::jobs(self.jobs), interrupt::flag())?;
+            let triage = self.reducing.run(&bundles, jobs(self.jobs), interrupt::flag())?;
             triage::print(format, &triage, &self.folders[0]);
         }
         output::summary(&summary);
@@ -87,7 +87,7 @@ impl Merge {
             output::problem(&format!("part {} was interrupted", part.shard));
         }
         let is_partial = !missing.is_empty() || summary.interrupted;
-        let of_verdicts = counts.as_ref().map_or_else(|| verify::exit_of(&summary), fuzz::exit_of);
+        let of_verdicts = counts.as_ref().map_or_else(|| exit::of_verdicts(&summary), fuzz::exit_of);
         let unsound = counts.as_ref().is_some_and(|counts| !counts.wrong_proofs.is_empty());
         let failed = !bundles.is_empty() || summary.refuted + summary.crashed > 0;
         // The shares of `verify --require` were judged where the parts ran.

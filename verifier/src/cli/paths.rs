@@ -1,7 +1,7 @@
 //! The paths of the command line.
 
 use crate::{Exit, Failure, output};
-use ir3_verifier::programs::mesa::input::{Found, find_paths, find_shaders};
+use ir3_programs::mesa::input::{Found, find_paths, find_shaders};
 use std::path::PathBuf;
 
 /// The input files of paths. An error of a path is printed, and does not hide the others: then the exit is that of bad

@@ -8,19 +8,19 @@ use crate::exit::{self, Unwritten};
 use crate::reduce::{Reduce, Report, bar, print, show};
 use crate::run::read_env;
 use crate::temporary::Temporary;
-use crate::{Exit, Failure, Format, interrupt, output, triage, verify};
+use crate::{Exit, Failure, Format, engines, interrupt, jobs, output};
 use indicatif::ProgressBar;
 use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
 use ir3_compiler::vec4::Program;
-use ir3_verifier::harness::check::{EngineKind, Policy, TextPair, Verdict, verify_vec4};
-use ir3_verifier::harness::reduce::command::{CommandError, TestCommand, Tested};
-use ir3_verifier::harness::reduce::pair::{self, PairOracle};
-use ir3_verifier::harness::reduce::{self, Reduced, Side, Subject, Watch};
-use ir3_verifier::harness::report::{self, Named};
-use ir3_verifier::programs::seeds::{ProgramEnvs, env_seeds};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::vec4::lift;
+use ir3_harness::check::{EngineKind, Policy, TextPair, Verdict, verify_vec4};
+use ir3_harness::reduce::command::{CommandError, TestCommand, Tested};
+use ir3_harness::reduce::pair::{self, PairOracle};
+use ir3_harness::reduce::{self, Reduced, Side, Subject, Watch};
+use ir3_harness::report::{self, Named};
+use ir3_programs::seeds::{ProgramEnvs, env_seeds};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::vec4::lift;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Fa
         .into());
     }
     let odd = Odd::default();
-    let jobs = triage::jobs(options.jobs);
+    let jobs = jobs(options.jobs);
     let files: Vec<PathBuf> = (0..jobs).map(|number| file(&format!("candidate-{number}"))).collect();
     let mut tests: Vec<_> = files
         .iter()
@@ -206,7 +206,7 @@ pub fn gen7(options: &Reduce, format: Format) -> Result<Exit, Failure> {
     let side = Side::new(named.program, named.target);
     let output = options.output.clone().unwrap_or_else(|| default_output(path, &format!(".{}", side.extension())));
     exit::try_file(&output)?;
-    let mut tests = vec![&fails; triage::jobs(options.jobs)];
+    let mut tests = vec![&fails; jobs(options.jobs)];
     let target = Output { target: &output, bar: bar()?, failure: None };
     let (reduced, target) = target.reduce(
         |watch| reduce::run_watched(&side, &mut tests, &reduce::Options::default(), watch),
@@ -248,7 +248,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let start = Instant::now();
     let path = &options.path;
     let (before, after) = (one(path, options.gpu)?, one(after, options.gpu)?);
-    let engines = options.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+    let engines = options.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
     let envs = match &options.env {
         Some(path) => vec![read_env(path)?],
         None => env_seeds(options.seed, options.runs.unwrap_or(16)).into_iter().map(Env::from_seed).collect(),
@@ -265,7 +265,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
         let names = format!("{before_name} and {after_name}");
         return Err(format!("{names}: found {verdict}, expected two programs that do not pass").into());
     }
-    let jobs = triage::jobs(options.jobs);
+    let jobs = jobs(options.jobs);
     let count = |pair: &pair::Pair| instructions(&pair.before) + instructions(&pair.after);
     let whole = pair::Pair::new(before, after, &oracle);
     let output = Output { target: &target, bar: bar()?, failure: None };

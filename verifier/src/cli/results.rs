@@ -2,10 +2,10 @@
 
 use crate::exit::{self, Failure, Unwritten};
 use crate::unknown_programs::SavedReason;
-use ir3_verifier::harness::campaigns::counts::Counts;
-use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::check::Summary;
-use ir3_verifier::support::version;
+use ir3_harness::campaigns::counts::Counts;
+use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::check::Summary;
+use ir3_harness::version;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};

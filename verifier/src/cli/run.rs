@@ -3,12 +3,12 @@
 use crate::vulkan::{self, VulkanArgs};
 use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
-use ir3_verifier::harness::check::{self, run_snapshot};
-use ir3_verifier::harness::report;
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::aliases::MemoryName;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::{End, Outcome, Scratch};
+use ir3_harness::check::{self, run_snapshot};
+use ir3_harness::report;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::aliases::MemoryName;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::{End, Outcome, Scratch};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use crate::exit::{self, Unwritten};
 use crate::{Exit, Failure, output};
 use clap::Args;
-use ir3_verifier::harness::report::{bundle, page};
+use ir3_harness::report::{bundle, page};
 use std::path::{Path, PathBuf};
 
 /// Options of `show`.

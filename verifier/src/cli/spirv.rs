@@ -3,9 +3,9 @@
 use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
-use ir3_verifier::harness::report;
-use ir3_verifier::programs::spirv::Module;
-use ir3_verifier::semantics::Snapshot;
+use ir3_harness::report;
+use ir3_programs::spirv::Module;
+use ir3_semantics::Snapshot;
 use std::path::PathBuf;
 
 /// Options of `spirv`.

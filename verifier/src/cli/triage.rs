@@ -2,12 +2,11 @@
 
 use crate::exit;
 use crate::values;
-use crate::{Exit, Failure, Format, interrupt, output};
+use crate::{Exit, Failure, Format, interrupt, jobs, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::triage;
-use ir3_verifier::harness::triage::{Group, Progress, TriageOptions};
-use ir3_verifier::support::threads;
+use ir3_harness::triage;
+use ir3_harness::triage::{Group, Progress, TriageOptions};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -57,11 +56,6 @@ impl Reducing {
         bar.finish_and_clear();
         Ok(triage)
     }
-}
-
-/// The number of threads: the given one, or one for each processor.
-pub fn jobs(given: Option<usize>) -> usize {
-    given.unwrap_or_else(threads::default_jobs).max(1)
 }
 
 impl Triage {

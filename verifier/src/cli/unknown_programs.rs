@@ -2,8 +2,8 @@
 
 use crate::{Format, output};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Drawn};
-use ir3_verifier::harness::campaigns::workers::WorkerFinding;
+use ir3_harness::campaigns::fuzzing::{Campaign, Drawn};
+use ir3_harness::campaigns::workers::WorkerFinding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

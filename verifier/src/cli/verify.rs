@@ -6,36 +6,35 @@ use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, output, paths, triage, turnip, values};
+use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, jobs, output, paths, turnip, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::vec4;
-use ir3_verifier::harness::campaigns::shard::Shard;
-use ir3_verifier::harness::check::{
+use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Policy, ProgramInputs, Search, Summary,
     Verdict, Verification, plant_of, verify_vec4,
 };
-use ir3_verifier::harness::guard::{self, Setting, Stopped};
-use ir3_verifier::harness::reduce;
-use ir3_verifier::harness::report;
-use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
-use ir3_verifier::harness::report::page;
-use ir3_verifier::harness::report::{Named, Unread};
-use ir3_verifier::programs::mesa::input::{InputError, Lines};
-use ir3_verifier::programs::planted_bugs::PlantedBug;
-use ir3_verifier::programs::turnip::is_shader;
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::vec4::lift;
-use ir3_verifier::support::threads;
+use ir3_harness::guard::{self, Setting, Stopped};
+use ir3_harness::reduce;
+use ir3_harness::report;
+use ir3_harness::report::bundle;
+use ir3_harness::report::bundle::{Case, ProgramOrigin};
+use ir3_harness::report::page;
+use ir3_harness::report::{Named, Unread};
+use ir3_programs::mesa::input::{InputError, Lines};
+use ir3_programs::planted_bugs::PlantedBug;
+use ir3_programs::turnip::is_shader;
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::support::threads;
+use ir3_semantics::vec4::lift;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -105,9 +104,6 @@ enum Required {
 }
 
 const WIDTH: usize = 60;
-
-/// The default CPU time for a proof. Most proofs take some milliseconds.
-pub const PROOF_TIME: Duration = Duration::from_millis(300);
 
 /// A program to be checked.
 struct Job {
@@ -297,7 +293,7 @@ impl Verify {
         let shaders = Shaders::new(&self.driver, &self.gpu);
         shaders.start(&files)?;
         let files = shaders.linked(files);
-        let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
+        let engines = self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
         exit::try_folder(&self.failures)?;
         let bar = ProgressBar::new(0);
         bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of {len} programs or more, {elapsed}, {msg}")?);
@@ -317,7 +313,7 @@ impl Verify {
         let printed = std::thread::scope(|scope| {
             let (engines, given) = (&engines, given.as_deref());
             scope.spawn(move || {
-                let jobs = triage::jobs(self.jobs);
+                let jobs = jobs(self.jobs);
                 threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
                     let checked = self.job(input, given).map(|job| self.check(job, engines));
                     // The receiver is gone if the results cannot be written.
@@ -354,17 +350,14 @@ impl Verify {
             None | Some(Required::Tested) => summary.unknown > 0,
             Some(Required::Proved) => summary.unknown + summary.tested > 0,
         };
-        Ok(Exit::of_all([exit, found, exit_of(&summary), Exit::Unmet.when(required), engines::written(&engines)]))
+        Ok(Exit::of_all([
+            exit,
+            found,
+            exit::of_verdicts(&summary),
+            Exit::Unmet.when(required),
+            engines::written(&engines),
+        ]))
     }
-}
-
-/// The exit of the verdicts of the whole.
-pub fn exit_of(summary: &Summary) -> Exit {
-    if summary.refuted + summary.crashed > 0 {
-        return Exit::Refuted;
-    }
-    let nothing = summary.proved + summary.tested == 0 || summary.programs > 0 && summary.rejected == summary.programs;
-    if nothing { Exit::Nothing } else { Exit::Unmet.when(summary.unknown > 0) }
 }
 
 /// Prints the results in their order.

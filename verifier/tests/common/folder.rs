@@ -2,22 +2,30 @@
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::reduce::Failure;
-use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::reduce::Failure;
+use ir3_harness::report::bundle::{Case, ProgramOrigin};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::planted_bugs;
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::environment::env::Env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs our own program in a folder: the exit code, and both outputs.
+/// A command in a folder, without input: of `ir3-selftest` if that is one of the words, otherwise of `ir3-equiv`.
+pub fn command<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
+    let (names, arguments): (Vec<&str>, Vec<&str>) = words.into_iter().partition(|&word| word == "ir3-selftest");
+    let program = if names.is_empty() { env!("CARGO_BIN_EXE_ir3-equiv") } else { env!("CARGO_BIN_EXE_ir3-selftest") };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// Runs a [`command`]: the exit code, and both outputs.
 pub fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
-    let output = command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().expect("our own program");
+    let output = command(folder, arguments.iter().copied()).output().expect("our own program");
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     (output.status.code(), text)
 }

@@ -8,7 +8,7 @@ pub mod vertex;
 
 use std::path::{Path, PathBuf};
 
-use ir3_verifier::programs::mesa::input::collect_paths;
+use ir3_programs::mesa::input::collect_paths;
 
 /// The real logs: below `../shared/mesa/train` of the workspace, or `mesa/train` of the folder that `IR3_SHARED` names.
 /// Prints a message if the folder is absent.

@@ -4,11 +4,11 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{BoundaryVerdict, Checker, Verdict};
-use ir3_verifier::programs::generator;
-use ir3_verifier::programs::generator::{Features, Profile};
-use ir3_verifier::programs::seeds::{env_seeds, program_seed};
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
+use ir3_programs::generator;
+use ir3_programs::generator::{Features, Profile};
+use ir3_programs::seeds::{env_seeds, program_seed};
+use ir3_semantics::environment::env::Env;
 
 /// The programs that a bug is planted in.
 pub struct Programs<'a> {

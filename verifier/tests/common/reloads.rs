@@ -3,10 +3,10 @@
 use ir3_compiler::ir3::{Attrs, Opcode, Program, SrcOperand};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::Checker;
-use ir3_verifier::programs::generator::{Features, Profile, from_seed};
-use ir3_verifier::prove::registers;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::Checker;
+use ir3_programs::generator::{Features, Profile, from_seed};
+use ir3_prove::registers;
+use ir3_semantics::environment::env::Env;
 
 /// Moves the first reload of a block that follows the store to its slot to before that store.
 fn misplace_reload(program: &mut Program) -> bool {

@@ -1,7 +1,7 @@
 //! Vertex shaders that compute one output.
 
 use ir3_compiler::nir::text;
-use ir3_verifier::semantics::Snapshot;
+use ir3_semantics::Snapshot;
 
 /// A shader whose output is `result`. `lines` may read `%0`, which is 0, and the four words of `%1`, an attribute.
 pub fn shader(lines: &str, result: &str) -> Snapshot {

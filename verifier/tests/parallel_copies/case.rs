@@ -4,7 +4,7 @@ use ir3_compiler::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
 };
 use ir3_compiler::target::Target;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_semantics::environment::env::Env;
 use std::collections::BTreeMap;
 
 /// The source of a copied component.

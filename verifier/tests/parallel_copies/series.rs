@@ -7,9 +7,9 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::semantics::environment::env::Env;
-use ir3_verifier::semantics::interp::ir3::Decoded;
-use ir3_verifier::semantics::interp::{End, Scratch};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::ir3::Decoded;
+use ir3_semantics::interp::{End, Scratch};
 
 /// All registers of all files, no two of which overlap.
 pub fn all_registers(target: &Target) -> Vec<Register> {

@@ -1,8 +1,8 @@
 //! Pairs that are different and were once proved, each with an equivalent one of the same shape.
 
 use super::{ir3, limits};
-use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
-use ir3_verifier::semantics::Snapshot;
+use ir3_prove::simulation::{Proof, SimulationFailure};
+use ir3_semantics::Snapshot;
 
 fn proof(before: &Snapshot, after: &Snapshot) -> Result<Proof, SimulationFailure> {
     super::proof(before, after, &limits(3000))

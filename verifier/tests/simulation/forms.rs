@@ -5,12 +5,12 @@ use super::{gpu, ir3 as program, limits};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline;
-use ir3_verifier::programs::equivalent_pairs::pairs;
-use ir3_verifier::programs::mutations::{KINDS, Sites};
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::prove::registers;
-use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
-use ir3_verifier::semantics::Snapshot;
+use ir3_programs::equivalent_pairs::pairs;
+use ir3_programs::mutations::{KINDS, Sites};
+use ir3_programs::seeds::env_seeds;
+use ir3_prove::registers;
+use ir3_prove::simulation::{Proof, SimulationFailure};
+use ir3_semantics::Snapshot;
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, SimulationFailure> {
     super::proof(source, target, &limits(1500))

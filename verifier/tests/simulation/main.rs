@@ -10,12 +10,12 @@ use ir3_compiler::ir3;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::nir;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Verdict, compare_snapshots};
-use ir3_verifier::programs::divergence::compute_shader;
-use ir3_verifier::prove::simulation::{Limits, Proof, SimulationFailure, prove};
-use ir3_verifier::prove::solver::{Budget, Z3};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
+use ir3_harness::check::{Verdict, compare_snapshots};
+use ir3_programs::divergence::compute_shader;
+use ir3_prove::simulation::{Limits, Proof, SimulationFailure, prove};
+use ir3_prove::solver::{Budget, Z3};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 use std::time::Duration;
 
 fn gpu() -> Target {

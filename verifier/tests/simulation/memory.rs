@@ -5,12 +5,12 @@ use super::{gpu, limits};
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::Opcode;
 use ir3_compiler::pipeline::{self, Options};
-use ir3_verifier::harness::check::Verdict;
-use ir3_verifier::programs::mutations::{KINDS, Sites};
-use ir3_verifier::programs::seeds::env_seeds;
-use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
-use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::assumptions::NO_ALIAS;
+use ir3_harness::check::Verdict;
+use ir3_programs::mutations::{KINDS, Sites};
+use ir3_programs::seeds::env_seeds;
+use ir3_prove::simulation::{Proof, SimulationFailure};
+use ir3_semantics::Snapshot;
+use ir3_semantics::assumptions::NO_ALIAS;
 
 /// A compute shader of one block. `%0` is the number of the invocation, `%1` to `%3` are 0, 1 and 64.
 fn shader(lines: &str) -> Snapshot {

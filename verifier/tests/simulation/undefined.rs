@@ -2,7 +2,7 @@
 
 use super::limits;
 use ir3_compiler::pipeline;
-use ir3_verifier::semantics::Snapshot;
+use ir3_semantics::Snapshot;
 
 /// A shader that stores `%9`, which the lines define. `%4` is the lane's index, `%3` and `%5` are undefined, `%6` is 0,
 /// `%7` is 1, and `%8` is true if the lane's index is 0.

@@ -8,12 +8,12 @@ use super::Mesa;
 use super::own::Own;
 use super::report::{Missing, Report, Row, name_of, title_of};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{COMPILER, Check, EngineKind, Engines, Summary};
-use ir3_verifier::harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM, Settings};
-use ir3_verifier::programs::mesa::SectionKind;
-use ir3_verifier::programs::mesa::native::listed_words;
-use ir3_verifier::programs::mesa::shader::LogShader;
-use ir3_verifier::prove::solver::cache::{Cache, VerdictKey};
+use ir3_harness::check::cache::{Cache, VerdictKey};
+use ir3_harness::check::{COMPILER, Check, EngineKind, Engines, Summary};
+use ir3_harness::mesa::{NO_ENGINE, READER, SAME_PROGRAM, Settings};
+use ir3_programs::mesa::SectionKind;
+use ir3_programs::mesa::native::listed_words;
+use ir3_programs::mesa::shader::LogShader;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -203,9 +203,9 @@ impl KeptShaders {
             own,
             is_kept: true,
             guessed_gpu: mesa.guessed_of(shader, target),
-            not_compared: ir3_verifier::harness::mesa::not_compared(shader),
+            not_compared: ir3_harness::mesa::not_compared(shader),
             missing: Missing::of(shader),
-            origin: ir3_verifier::programs::mesa::origin::Origin::of(shader),
+            origin: ir3_programs::mesa::origin::Origin::of(shader),
             name,
         };
         // The folder of a refutation is a part of the result.

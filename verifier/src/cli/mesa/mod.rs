@@ -12,11 +12,11 @@ mod watch;
 
 use crate::engines::{self, EngineArgs};
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, paths, triage, values, verify};
+use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, jobs, paths, values};
 use clap::Args;
-use ir3_verifier::harness::check::{EngineKind, Engines};
-use ir3_verifier::harness::mesa::Settings;
-use ir3_verifier::support::threads;
+use ir3_harness::check::{EngineKind, Engines};
+use ir3_harness::mesa::Settings;
+use ir3_semantics::support::threads;
 use print::Printer;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ pub struct Mesa {
 impl Mesa {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let engines = self.engines.engines(&EngineKind::ALL, verify::PROOF_TIME)?;
+        let engines = self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
         if !self.compile && (self.planted.plant.is_some() || self.compiler.is_given()) {
             return Err("options of the compiler are for `mesa --compile`: Mesa's passes are in the log".into());
         }
@@ -97,7 +97,7 @@ impl Mesa {
         let files = shaders.linked(files);
         let printer = Printer::new(self, format)?;
         let state = Mutex::new((0, BTreeMap::new()));
-        threads::for_each(triage::jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
+        threads::for_each(jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
             let result = found.map(|file| self.check(&file.path, &file.shader, &settings));
             let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (next, waiting) = &mut *state;

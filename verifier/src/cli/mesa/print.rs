@@ -3,12 +3,12 @@
 use super::Mesa;
 use super::own::Own;
 use super::report::{Missing, Report, Row};
-use crate::{Exit, Failure, Format, interrupt, output, turnip, verify};
+use crate::{Exit, Failure, Format, exit, interrupt, output, turnip};
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::check::{Check, Summary};
-use ir3_verifier::harness::report::mesa_comparison::Totals;
-use ir3_verifier::programs::mesa::input::InputError;
-use ir3_verifier::programs::mesa::origin::Versions;
+use ir3_harness::check::{Check, Summary};
+use ir3_harness::report::mesa_comparison::Totals;
+use ir3_programs::mesa::input::InputError;
+use ir3_programs::mesa::origin::Versions;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -108,7 +108,7 @@ impl Whole {
             output::line(&versions);
         }
         self.lacking().iter().for_each(|line| output::line(line));
-        let mut exits = vec![verify::exit_of(&self.mesa.summary)];
+        let mut exits = vec![exit::of_verdicts(&self.mesa.summary)];
         if compiles {
             self.own.summary.interrupted = interrupted;
             self.own.print_reasons();
@@ -116,7 +116,7 @@ impl Whole {
             output::json("compiled", &self.own.summary);
             output::text(&format!("\n{}", self.totals));
             output::json("totals", &self.totals);
-            exits.push(verify::exit_of(&self.own.summary));
+            exits.push(exit::of_verdicts(&self.own.summary));
             exits.push(Exit::Unmet.when(self.own.summary.rejected > 0));
         }
         if let Some(mut stream) = self.stream.take() {

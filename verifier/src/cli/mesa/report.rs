@@ -3,10 +3,10 @@
 use super::Mesa;
 use super::own::Own;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Check, Summary, Unknown, Verdict};
-use ir3_verifier::harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
-use ir3_verifier::programs::mesa::origin::Origin;
-use ir3_verifier::programs::mesa::shader::LogShader;
+use ir3_harness::check::{Check, Summary, Unknown, Verdict};
+use ir3_harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
+use ir3_programs::mesa::origin::Origin;
+use ir3_programs::mesa::shader::LogShader;
 use std::path::{Path, PathBuf};
 
 /// A row of a table.

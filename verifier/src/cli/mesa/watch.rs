@@ -7,12 +7,12 @@
 use super::Mesa;
 use super::kept::KeptShaders;
 use super::print::{Printer, Stream};
-use crate::{Exit, Failure, Format, engines, interrupt, output, triage};
-use ir3_verifier::harness::check::Engines;
-use ir3_verifier::programs::mesa::shader::LogShader;
-use ir3_verifier::programs::mesa::stream::ShaderStream;
-use ir3_verifier::prove::solver::cache::VerdictKey;
-use ir3_verifier::support::queue::Queue;
+use crate::{Exit, Failure, Format, engines, interrupt, jobs, output};
+use ir3_harness::check::Engines;
+use ir3_harness::check::cache::VerdictKey;
+use ir3_programs::mesa::shader::LogShader;
+use ir3_programs::mesa::stream::ShaderStream;
+use ir3_semantics::support::queue::Queue;
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -62,7 +62,7 @@ impl Mesa {
         let queue = Queue::new(self.queue as usize, MOST_TEXT);
         let mut failure = None;
         std::thread::scope(|scope| {
-            for _ in 0..triage::jobs(self.jobs) {
+            for _ in 0..jobs(self.jobs) {
                 scope.spawn(|| {
                     while let Some(Job { shader, key }) = queue.pop(interrupt::flag()) {
                         let report = self.check(&name, &shader, &settings);

@@ -1,0 +1,182 @@
+//! Options that many subcommands have.
+
+use crate::values;
+use clap::{Args, ValueEnum};
+use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
+use ir3_compiler::target::Target;
+use ir3_harness::guard::Limits;
+use ir3_programs::planted_bugs::PlantedBug;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::support::threads;
+use std::time::Duration;
+
+/// The format of the output.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+    /// The XML of JUnit.
+    Junit,
+}
+
+/// The GPU, for every subcommand that compiles.
+#[derive(Args, Clone)]
+pub struct Gpu {
+    /// The GPU; `--gpu list` lists them. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
+    #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
+    target: Option<Target>,
+}
+
+impl Gpu {
+    /// The GPU of the command line.
+    pub fn given(&self) -> Option<Target> {
+        self.target
+    }
+
+    /// The GPU where no log names a generation.
+    pub fn target(&self) -> Target {
+        self.target.unwrap_or_default()
+    }
+}
+
+/// The fuel of runs, for every subcommand that runs programs.
+#[derive(Args, Clone)]
+pub struct Fuel {
+    /// Instructions of the wave after which a run of the program before is aborted; 200000, or the fuel of the
+    /// environment, unless given. The program after may take a multiple of those that the program before has taken.
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
+    fuel: Option<u64>,
+}
+
+impl Fuel {
+    /// The fuel of the command line.
+    pub fn given(&self) -> Option<u64> {
+        self.fuel
+    }
+
+    /// Returns the environment with this fuel, if it is given.
+    pub fn of_one(&self, env: Env) -> Env {
+        Env { fuel: self.fuel.or(env.fuel), ..env }
+    }
+
+    /// Returns the environments with this fuel, if it is given.
+    pub fn of(&self, envs: Vec<Env>) -> Vec<Env> {
+        Env::with_fuel(envs, self.fuel)
+    }
+}
+
+/// The limits of the compiler, for subcommands that guard it.
+#[derive(Args, Clone)]
+pub struct Guarding {
+    /// Limit on the CPU time of a stage of the compiler; exceeding it is a failure.
+    #[arg(long, value_name = "T", value_parser = values::time, default_value = "5s")]
+    stage_time: Duration,
+    /// Memory limit of the process in which the compiler runs (`512M`, `2G`); exceeding it is a failure.
+    #[arg(long, value_name = "SIZE", value_parser = values::memory, default_value = "2G")]
+    memory: u64,
+}
+
+impl Guarding {
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        Limits { time: self.stage_time, memory: self.memory }
+    }
+}
+
+/// Compiler options, for every subcommand that compiles.
+#[derive(Args, Clone)]
+pub struct Compiler {
+    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: the fewest that it compiles
+    /// with, or `min+N`: N more than that.
+    #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
+    pub max_registers: RegisterLimit,
+    #[command(flatten)]
+    /// The stages to run.
+    pub stages: Stages,
+}
+
+/// The stages to run.
+#[derive(Args, Clone)]
+pub struct Stages {
+    /// Leave out a stage, or a part of one. May be repeated.
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
+    pub disable: Vec<Feature>,
+    /// The allocator of general registers: in SSA form, or by graph colouring.
+    #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
+    allocator: AllocatorName,
+    /// With `--allocator graph-colouring`: the nodes after which the search continues at the next register instead of
+    /// the first one (`first-fit`: none). `document` unless given.
+    #[arg(long, value_name = "RULE", requires = "allocator", value_parser = values::rotation())]
+    round_robin: Option<Rotation>,
+}
+
+ir3_compiler::words! {
+    /// The allocators, on the command line.
+    pub enum AllocatorName {
+        /// Assignment in SSA form.
+        Ssa = "ssa",
+        /// Graph colouring.
+        GraphColouring = "graph-colouring",
+    }
+}
+
+impl Stages {
+    /// The options of a compilation with the default limit of registers.
+    pub fn options(&self) -> Options {
+        let options = Options { allocator: self.allocator(), ..Options::default() };
+        self.disable.iter().copied().fold(options, Options::without)
+    }
+
+    /// The allocator.
+    pub fn allocator(&self) -> Allocator {
+        match self.allocator {
+            AllocatorName::Ssa => Allocator::Ssa,
+            AllocatorName::GraphColouring => Allocator::GraphColouring(self.round_robin.unwrap_or_default()),
+        }
+    }
+}
+
+impl Compiler {
+    /// The options of a compilation.
+    pub fn options(&self) -> Options {
+        Options { registers: self.max_registers, ..self.stages.options() }
+    }
+
+    /// Returns true if it is not the default.
+    pub fn is_given(&self) -> bool {
+        let Stages { disable, allocator, round_robin } = &self.stages;
+        let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
+        stages || self.max_registers != RegisterLimit::Target
+    }
+}
+
+/// A planted bug, for every subcommand that compiles.
+#[derive(Args, Clone)]
+pub struct Planted {
+    /// Plants a bug after a stage of the backend, to test if it is found.
+    #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
+    pub plant: Option<&'static PlantedBug>,
+}
+
+impl Planted {
+    /// The bug, for a compilation to this target.
+    ///
+    /// # Errors
+    /// If its programs have no stage of the bug.
+    pub fn on(&self, target: &Target) -> Result<Option<&'static PlantedBug>, String> {
+        match self.plant {
+            Some(plant) if !plant.stage.is_of(target.backend) => Err(format!(
+                "`--plant {}`: it changes the programs after {}, which is no stage for {target}",
+                plant.name, plant.stage
+            )),
+            plant => Ok(plant),
+        }
+    }
+}
+
+/// The number of threads: the given one, or one for each processor.
+pub fn jobs(given: Option<usize>) -> usize {
+    given.unwrap_or_else(threads::default_jobs).max(1)
+}

@@ -1,0 +1,180 @@
+//! Fuzzing of a driver with changed modules: those of real shaders, with a few other operations and constants.
+//!
+//! Variant `i` of a campaign is a function of its seed, `i` and the modules. Of one that fails the changes are taken back that the failure
+//! does not need.
+
+use super::command::{LOG, MODULE, RunError};
+use super::compiler::Drivers;
+use super::course::{Course, Trial};
+use super::observe::{self, Found, LogRules, Observation};
+use super::{Counts, Failure};
+use crate::report::bundle::folder;
+use ir3_programs::seeds::program_seed;
+use ir3_programs::spirv::{Change, Changeable};
+use ir3_semantics::support::panics::catch;
+use ir3_semantics::support::random::{Random, text_hash};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A module that is changed.
+pub struct Original {
+    /// Its file.
+    pub path: PathBuf,
+    /// The module.
+    pub module: Changeable,
+    /// False if `spirv-val` refuses it: it may be older than the module, and refuses the variants, too.
+    pub is_valid: bool,
+}
+
+impl Original {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it is no module, or one whose instructions are not kept in order.
+    pub fn read(path: PathBuf, validator: Option<&Path>) -> Result<Self, String> {
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let module = Changeable::read(&words)?;
+        let is_valid = validator.is_none_or(|validator| observe::fault(validator, &path).is_none());
+        Ok(Self { path, module, is_valid })
+    }
+}
+
+/// The parameters of a campaign.
+pub struct VariantCampaign<'a> {
+    /// The driver.
+    pub drivers: &'a Drivers,
+    /// The rules by which its logs are checked.
+    pub rules: LogRules<'a>,
+    /// The modules, in turn.
+    pub originals: &'a [Original],
+    /// The variants, by number.
+    pub course: Course,
+}
+
+/// A variant that fails.
+pub struct VariantFinding<'a> {
+    /// The number of the variant in the campaign.
+    pub number: u64,
+    /// The module that it was made of.
+    pub original: &'a Original,
+    /// The changes that are left.
+    pub changes: &'a [Change],
+    /// The failure.
+    pub found: &'a Found,
+}
+
+impl VariantCampaign<'_> {
+    /// Runs the campaign. `found` is called for each failure, from worker threads, one at a time.
+    ///
+    /// # Errors
+    /// If the driver cannot be started, or its files not be written.
+    pub fn run(
+        &self,
+        interrupted: &AtomicBool,
+        found: &mut (dyn FnMut(&VariantFinding<'_>) + Send),
+        progress: &mut (dyn FnMut(&Counts) + Send),
+    ) -> Result<Counts, RunError> {
+        if self.originals.is_empty() {
+            return Ok(Counts::default());
+        }
+        let attempt = |number: u64, folder: &Path| {
+            let original = &self.originals[(number % self.originals.len() as u64) as usize];
+            let mut changes = original.module.draw(&mut Random::new(program_seed(self.course.seed, number)));
+            let seen = self.observe(number, original, &changes, folder)?;
+            let seen = self.reduced(number, original, &mut changes, seen, folder)?;
+            Ok(Trial { instructions: original.module.instruction_count(), program: (original, changes), seen })
+        };
+        let mut of_number = |number, (original, changes): &(&Original, Vec<Change>), of_it: &Found| {
+            found(&VariantFinding { number, original, changes, found: of_it });
+        };
+        self.course.run(interrupted, attempt, &mut of_number, progress)
+    }
+
+    /// Compiles and checks a variant. A panic of an engine is an unreadable log.
+    fn observe(
+        &self,
+        number: u64,
+        original: &Original,
+        changes: &[Change],
+        folder: &Path,
+    ) -> Result<Observation, RunError> {
+        fs::create_dir_all(folder).map_err(|cause| RunError::File { path: folder.display().to_string(), cause })?;
+        let module = bytes(original, changes);
+        let mut rules = super::campaign::rules_of(&self.rules, number);
+        rules.validator = rules.validator.filter(|_| original.is_valid);
+        let observe =
+            || observe::observe_by(&rules, folder, &mut |sections| self.drivers.run_module(&module, folder, sections));
+        catch(observe).unwrap_or_else(|panic| Ok(Observation::panicked(&panic, folder)))
+    }
+
+    /// Takes back the changes that a failure does not need.
+    fn reduced(
+        &self,
+        number: u64,
+        original: &Original,
+        changes: &mut Vec<Change>,
+        mut seen: Observation,
+        folder: &Path,
+    ) -> Result<Observation, RunError> {
+        let Some(failure) = seen.found.as_ref().map(|found| found.failure.clone()) else { return Ok(seen) };
+        let mut at = 0;
+        while at < changes.len() {
+            let mut fewer = changes.clone();
+            fewer.remove(at);
+            let again = self.observe(number, original, &fewer, folder)?;
+            if again.found.as_ref().is_some_and(|found| found.failure == failure) {
+                (*changes, seen) = (fewer, again);
+            } else {
+                at += 1;
+            }
+        }
+        Ok(seen)
+    }
+}
+
+/// The bytes of a variant.
+fn bytes(original: &Original, changes: &[Change]) -> Vec<u8> {
+    original.module.with(changes).into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+impl VariantFinding<'_> {
+    /// Writes the folder of a failure below `root`: the module, the log, both sides of a refuted pass and the input.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn write(&self, root: &Path, drivers: &Drivers, gpu: &str) -> io::Result<PathBuf> {
+        let Found { failure, message, log, files, again, .. } = self.found;
+        let stem = self.original.path.file_stem().unwrap_or_default().to_string_lossy();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        let stem: String = stem.chars().map(plain).take(40).collect();
+        let stage: String = failure.stage().chars().map(plain).collect();
+        let hash = text_hash(&failure.to_string()) as u32;
+        let path = root.join(format!("variant-{stage}-{stem}-{}-{hash:08x}", self.number));
+        let changes: String = self.changes.iter().map(|change| format!("- {change:?}\n")).collect();
+        let again = again.as_ref().map(|again| format!("The pass again:\n\n    {again}\n")).unwrap_or_default();
+        let line = drivers.line();
+        let readme = format!(
+            "# {failure}\n\n{message}\n\n`{MODULE}` is `{}` with these changes:\n\n{changes}\nTo see it again, in this folder:\n\n    \
+             {line} {MODULE} 2>&1 | ir3-equiv mesa --gpu {gpu} -\n\n{again}",
+            self.original.path.display()
+        );
+        let mut all: Vec<(&'static str, Vec<u8>)> = vec![
+            ("README.md", readme.into_bytes()),
+            (MODULE, bytes(self.original, self.changes)),
+            (LOG, log.clone().into_bytes()),
+        ];
+        let of_pass = files.iter().filter(|(name, _)| *name != "README.md");
+        all.extend(of_pass.map(|(name, text)| (*name, text.clone().into_bytes())));
+        folder::write(&path, &all)?;
+        Ok(path)
+    }
+
+    /// The failure.
+    #[must_use]
+    pub fn failure(&self) -> &Failure {
+        &self.found.failure
+    }
+}

@@ -1,0 +1,333 @@
+//! The programs of a shader, each a side of two boundaries, and the verdicts on them.
+
+use super::recover::{self, Phase, Recovered};
+use super::reserved;
+use crate::check::{
+    Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
+    Sensitivity, Unknown, Verdict,
+};
+use ir3_compiler::ir3::{PhysReg, Src, SrcOperand};
+use ir3_compiler::nir::{self, IntrinsicOp};
+use ir3_compiler::target::Target;
+use ir3_programs::mesa::shader::LogShader;
+use ir3_programs::mesa::{Section, Statistics};
+use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::Scratch;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// The name of the first side.
+pub const NIR: &str = "nir";
+/// The name of the boundary from nir to the final code.
+pub const WHOLE: &str = "nir → final code";
+/// The name of the boundary from the last pass to the final code.
+pub const CODE: &str = "final code";
+/// The name of the pass that makes a program final.
+const LEGALIZE: &str = "ir3_legalize";
+/// The CPU time of a brief proof.
+const BRIEF_PROOF: Duration = Duration::from_millis(60);
+/// The CPU time of a brief search.
+const BRIEF_SEARCH: Duration = Duration::from_millis(5);
+/// The engine of a side that could not be read.
+pub const READER: &str = "reader";
+
+/// The passes of Mesa that only move values.
+const PASSES_THAT_MOVE_VALUES: [&str; 6] = [
+    "create_parallel_copies",
+    "shared register allocation",
+    "ir3_spill",
+    "register allocation",
+    "ir3_lower_spill",
+    "ir3_lower_copies",
+];
+
+/// The engines and the budget of a boundary.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// The engines.
+    pub engines: &'a Engines,
+    /// The environments of a boundary that is not proved, at first.
+    pub runs: usize,
+    /// The most environments.
+    pub most_runs: usize,
+    /// The seed of the environments.
+    pub seed: u64,
+    /// The fuel of a run.
+    pub fuel: u64,
+    /// CPU time after which no environments are added.
+    pub limit: Duration,
+}
+
+impl<'a> Settings<'a> {
+    /// The fuel and the limit of the command line, and up to eight times as many environments.
+    pub const fn new(engines: &'a Engines, runs: usize, seed: u64) -> Self {
+        Self { engines, runs, most_runs: runs * 8, seed, fuel: 100_000, limit: Duration::from_secs(1) }
+    }
+}
+
+/// The verdict on a boundary.
+#[derive(Debug)]
+pub struct Checked<'a> {
+    /// The pass, or the name of the comparison.
+    pub name: String,
+    /// The sections that were compared.
+    pub sections: [Option<&'a Section>; 2],
+    /// The verdict of all engines together.
+    pub verdict: Verdict,
+    /// The name of the engine that decided.
+    pub engine: &'static str,
+    /// The share of the program after on which the runs depend, if it was only run.
+    pub sensitivity: Option<Sensitivity>,
+    /// CPU time of all engines.
+    pub time: Duration,
+    /// The reason of a refutation of a boundary that an engine proved.
+    pub wrong_proof: Option<String>,
+}
+
+impl Checked<'_> {
+    /// Returns true if both sides could be read.
+    pub fn is_read(&self) -> bool {
+        self.engine != READER
+    }
+}
+
+/// A program of a shader.
+pub struct Side<'a> {
+    /// Its name in messages: the pass that made it.
+    pub name: String,
+    section: Option<&'a Section>,
+    phase: Phase,
+    /// The program, or the reason why it cannot be read.
+    pub program: Result<Snapshot, String>,
+    /// The statistics that Mesa prints for the code of a final program.
+    statistics: Option<Statistics>,
+}
+
+/// The work between two sides. Final code compared with anything is `Final`. A log may lack the passes before one that
+/// moves values.
+fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
+    match &*after.name {
+        LEGALIZE | CODE => BoundaryKind::Final,
+        name if before.phase >= Phase::Scheduled && PASSES_THAT_MOVE_VALUES.contains(&name) => BoundaryKind::Moves,
+        _ => BoundaryKind::Computes,
+    }
+}
+
+/// The first word of the constant file that only the program after reads.
+fn new_constant(before: &Snapshot, after: &Snapshot) -> Option<u16> {
+    let before = constant_words(before)?;
+    constant_words(after)?.difference(&before).next().copied()
+}
+
+/// The words of the constant file that a program reads by number; `None` if nir computes some.
+fn constant_words(program: &Snapshot) -> Option<BTreeSet<u16>> {
+    match program {
+        Snapshot::Nir(shader) => {
+            let function = &shader.entry;
+            let mut words = BTreeSet::new();
+            for (_, instr) in function.instrs_in_order() {
+                let nir::InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
+                if let (IntrinsicOp::LoadConstIr3, Some(def)) = (intrinsic.op, intrinsic.def) {
+                    let at = function.as_const_scalar(intrinsic.srcs[0])?;
+                    let first = (intrinsic.indices.base() as u16).wrapping_add(at as u16);
+                    let def = &function.defs[def];
+                    let count = u16::from(def.num_components) * if def.bit_size == 64 { 2 } else { 1 };
+                    words.extend((0..count).map(|i| first.wrapping_add(i)));
+                }
+            }
+            Some(words)
+        }
+        Snapshot::Ir3(program) => {
+            let srcs = program.iter_instrs().flat_map(|(_, instr)| &program.instrs[instr].srcs);
+            let word = |src: &Src| if let SrcOperand::Const(word) = src.operand { Some(word) } else { None };
+            Some(srcs.filter_map(word).collect())
+        }
+        Snapshot::Vec4(_) => Some(BTreeSet::new()),
+    }
+}
+
+/// The programs of a shader, in order: nir, the programs after passes, the final code.
+pub struct Sides<'a> {
+    /// The programs.
+    pub all: Vec<Side<'a>>,
+    inputs: Option<ProgramInputs>,
+    target: Target,
+    lacks_constants: bool,
+}
+
+impl<'a> Sides<'a> {
+    /// Reads the sections of a shader.
+    pub fn of(path: &Path, shader: &'a LogShader, target: &Target, seed: u64) -> (Self, Recovered) {
+        let recovered = recover::recover(path, shader, target);
+        let inputs = recovered.nir.as_ref().ok().map(|nir| ProgramInputs::with_boolean_words(nir, seed));
+        let nir = shader.nir.as_ref().map(|section| Side {
+            name: NIR.to_owned(),
+            section: Some(section),
+            phase: Phase::Selected,
+            program: recovered.nir.clone().map(|nir| Snapshot::Nir(Box::new(nir))),
+            statistics: None,
+        });
+        let of_passes = recovered.passes.iter().zip(&recovered.phases);
+        let passes = shader.passes.iter().zip(of_passes).map(|(section, (program, &phase))| {
+            let name = section.title().trim_start_matches("AFTER: ").to_owned();
+            let statistics = (phase == Phase::Final).then(|| shader.printed_statistics()).flatten();
+            let program = program.clone().map(|program| Snapshot::Ir3(Box::new(program)));
+            Side { name, section: Some(section), phase, program, statistics }
+        });
+        let code = shader.assembly.as_ref().map(|section| Side {
+            name: CODE.to_owned(),
+            section: Some(section),
+            phase: Phase::Final,
+            program: recovered.code.clone().map(|program| Snapshot::Ir3(Box::new(program))),
+            statistics: shader.printed_statistics(),
+        });
+        let all = nir.into_iter().chain(passes).chain(code).collect();
+        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
+    }
+
+    /// Returns the programs without their sections, for a caller that changes the shader.
+    pub fn into_programs(self) -> Sides<'static> {
+        let all = self.all.into_iter().map(|side| Side {
+            name: side.name,
+            section: None,
+            phase: side.phase,
+            program: side.program,
+            statistics: side.statistics,
+        });
+        let Self { inputs, target, lacks_constants, .. } = self;
+        Sides { all: all.collect(), inputs, target, lacks_constants }
+    }
+
+    /// The boundaries, each with its name and the numbers of its sides: neighbours, then nir and the final code if there is a pass between them.
+    pub fn boundaries(&self) -> Vec<(&str, [usize; 2])> {
+        let last = self.all.len().saturating_sub(1);
+        let is_whole = last > 1 && self.all[0].name == NIR && self.all[last].name == CODE;
+        let neighbours = (0..last).map(|at| (&*self.all[at + 1].name, [at, at + 1]));
+        neighbours.chain(is_whole.then_some((WHOLE, [0, last]))).collect()
+    }
+
+    /// Compares two programs of the shader.
+    pub fn judge(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        let [before, after] = sides.map(|at| &self.all[at]);
+        self.judge_sides(before, after, settings)
+    }
+
+    /// Compares a program of another version of the shader with one of this.
+    pub fn judge_against(&self, original: &Self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        original.judge_sides(&original.all[sides[0]], &self.all[sides[1]], settings)
+    }
+
+    /// Compares two programs of the shader in little time: a short proof, then runs with a short search.
+    pub fn judge_briefly(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        let [before, after] = sides.map(|at| &self.all[at]);
+        let settings = Settings { limit: settings.limit.min(BRIEF_SEARCH), ..*settings };
+        self.judge_within(before, after, &settings, BRIEF_PROOF)
+    }
+
+    fn judge_sides(&self, before: &Side<'a>, after: &Side<'a>, settings: &Settings<'_>) -> Checked<'a> {
+        self.judge_within(before, after, settings, Duration::MAX)
+    }
+
+    fn judge_within(
+        &self,
+        before: &Side<'a>,
+        after: &Side<'a>,
+        settings: &Settings<'_>,
+        most_proof_time: Duration,
+    ) -> Checked<'a> {
+        let inputs = self.inputs.as_ref();
+        let &Settings { engines, runs, most_runs, fuel, limit, .. } = settings;
+        let search = Search { inputs, runs, most_runs, limit, fuel };
+        let envs: Vec<Env> = (0..runs).map(|number| search.env(number)).collect();
+        let policy = Policy { most_proof_time, ..Policy::new(engines).with_search(search) };
+        self.compare(before, after, &policy, &envs)
+    }
+
+    /// Runs a boundary that is not settled on inputs that refute another one.
+    pub fn run_on(&self, checked: &mut Checked<'_>, sides: [usize; 2], envs: &[Env]) {
+        if envs.is_empty() || checked.verdict.is_proved() || checked.verdict.is_refuted() {
+            return;
+        }
+        let [before, after] = sides.map(|at| &self.all[at]);
+        let engines = Engines::interpreter();
+        let again = self.compare(before, after, &Policy::new(&engines), envs);
+        checked.time += again.time;
+        if again.verdict.is_refuted() {
+            checked.verdict = again.verdict;
+            checked.engine = again.engine;
+        }
+    }
+
+    /// Runs two programs of the shader in the first environments by number, without a search for others.
+    pub fn run(&self, sides: [usize; 2], fuel: u64, runs: usize) -> Checked<'a> {
+        let env =
+            |number| self.inputs.as_ref().map_or_else(|| Env::from_seed(number as u64), |inputs| inputs.env(number));
+        let envs: Vec<Env> = (0..runs).map(|number| Env { fuel: Some(fuel), ..env(number) }).collect();
+        let [before, after] = sides.map(|at| &self.all[at]);
+        self.compare(before, after, &Policy::new(&Engines::interpreter()), &envs)
+    }
+
+    /// The first boundary that is refuted by runs in some environments, or in the first ones by number.
+    pub fn first_refutation(&self, env: &Env, runs: usize) -> Option<Checked<'a>> {
+        let envs: Vec<Env> = match &self.inputs {
+            Some(inputs) => {
+                let own = (0..runs).map(|number| Env { fuel: env.fuel, ..inputs.env(number) });
+                [inputs.with_booleans(env.clone())].into_iter().chain(own).collect()
+            }
+            None => vec![env.clone()],
+        };
+        let engines = Engines::interpreter();
+        self.boundaries().into_iter().find_map(|(name, sides)| {
+            let [before, after] = sides.map(|at| &self.all[at]);
+            let checked = self.compare(before, after, &Policy::new(&engines), &envs);
+            checked.verdict.is_refuted().then(|| Checked { name: name.to_owned(), ..checked })
+        })
+    }
+
+    fn compare(&self, before: &Side<'a>, after: &Side<'a>, policy: &Policy<'_>, envs: &[Env]) -> Checked<'a> {
+        let sections = [before.section, after.section];
+        let unread = |name: &str, why: &str| Checked {
+            name: after.name.clone(),
+            sections,
+            verdict: Verdict::Unknown(Unknown::Unsupported(format!("{name}: {why}").into())),
+            engine: READER,
+            sensitivity: None,
+            time: Duration::ZERO,
+            wrong_proof: None,
+        };
+        let (first, second) = match (&before.program, &after.program) {
+            (Err(why), _) => return unread(&before.name, why),
+            (_, Err(why)) => return unread(&after.name, why),
+            (Ok(first), Ok(second)) => (first, second),
+        };
+        if let (true, Some(word)) = (self.lacks_constants, new_constant(first, second)) {
+            let word = PhysReg(word).to_string().replacen('r', "c", 1);
+            let why = format!("it reads {word}, which the driver may fill: the final assembly lists that");
+            return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
+        }
+        let statistics = after.statistics.as_ref();
+        let facts = FinalFacts {
+            // The text after the pass has no releases; the code has.
+            releases_unknown: after.name != CODE,
+            branch_stack: statistics.and_then(|statistics| statistics.waves?.branchstack),
+            early_preamble: statistics.and_then(Statistics::early_preamble),
+        };
+        let exceeded = || {
+            let (statistics, program) = (statistics?, second.as_ir3()?);
+            reserved::exceeded(program, statistics, &self.target).map(NotShown::Reserved)
+        };
+        let boundary = Boundary {
+            kind: kind_of(before, after),
+            facts,
+            condition: if after.name == CODE { Some(&exceeded) } else { None },
+            ..Boundary::of_texts(first.into(), second.into())
+        };
+        let mut scratch = Scratch::default();
+        let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
+            Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
+        let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
+        Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
+    }
+}

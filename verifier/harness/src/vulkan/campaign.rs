@@ -1,0 +1,197 @@
+//! Generated programs on a device, in several threads, each with a process of its own.
+//!
+//! Program `i` of a campaign is a function of the campaign's seed, `i`, and the properties of the device.
+
+use super::mistakes::Mistake;
+use super::oracle::{Observation, Verdict, WordCounts, observe};
+use ir3_compiler::nir::Shader;
+use ir3_programs::generator::{self, Features, Profile};
+use ir3_programs::seeds::{ProgramEnvs, program_seed};
+use ir3_programs::vulkan::{Device, DeviceError, Library};
+use ir3_semantics::environment::env::Env;
+use ir3_semantics::interp::Scratch;
+use ir3_semantics::support::panics::catch;
+use ir3_semantics::support::threads;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The parameters of a campaign.
+pub struct Campaign<'a> {
+    /// The driver.
+    pub library: &'a Library,
+    /// The time of an execution.
+    pub device_time: Duration,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// Number of the first program.
+    pub first: u64,
+    /// Stop after this number of programs.
+    pub programs: Option<u64>,
+    /// Stop after this time.
+    pub time: Option<Duration>,
+    /// The profiles, taken in turn.
+    pub profiles: Vec<Profile>,
+    /// The features that programs may have.
+    pub features: Features,
+    /// The number of threads.
+    pub jobs: usize,
+    /// Go on after a failure.
+    pub keep_going: bool,
+    /// A mistake in the interpreter.
+    pub mistake: Option<Mistake>,
+}
+
+/// The counts of a campaign.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// The device.
+    pub device: String,
+    /// Programs.
+    pub programs: u64,
+    /// Programs whose words agree.
+    pub equal: u64,
+    /// Programs that differ, or whose execution is a fault of the device.
+    pub failures: u64,
+    /// Programs that the device executed, and that store nothing that is compared.
+    pub open: u64,
+    /// Programs that the device did not execute, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Programs that were not executed, by reason.
+    pub excluded: BTreeMap<String, u64>,
+    /// The words that were stored.
+    pub words: WordCounts,
+    /// Programs by what is left open in them.
+    pub freedoms: BTreeMap<String, u64>,
+    /// Programs by the operations that were replaced.
+    pub replaced: BTreeMap<String, u64>,
+    /// Programs that agree, by the operations and intrinsics that they have.
+    pub operations: BTreeMap<String, u64>,
+    /// The campaign was interrupted.
+    pub interrupted: bool,
+}
+
+impl Counts {
+    fn count(&mut self, seen: &Observation) {
+        let add = |map: &mut BTreeMap<String, u64>, key: &str| *map.entry(key.to_owned()).or_default() += 1;
+        self.programs += 1;
+        match &seen.verdict {
+            Verdict::Equal => {
+                self.equal += 1;
+                let shader = seen.prepared.as_deref().map(|(shader, _)| &shader.entry);
+                let names = shader
+                    .into_iter()
+                    .flat_map(|function| function.instrs_in_order().map(|(_, instr)| function.instrs[instr].name()));
+                names.collect::<BTreeSet<_>>().into_iter().for_each(|name| add(&mut self.operations, name));
+            }
+            Verdict::Differs(..) | Verdict::Fault(..) => self.failures += 1,
+            Verdict::NothingCompared => self.open += 1,
+            Verdict::Refused(kind, why) => add(&mut self.refused, &format!("{kind}: {why}")),
+            Verdict::Excluded(why) => add(&mut self.excluded, why),
+        }
+        seen.freedoms.iter().for_each(|name| add(&mut self.freedoms, name));
+        seen.replaced.iter().for_each(|name| add(&mut self.replaced, name));
+        self.words.exact += seen.words.exact;
+        self.words.partly += seen.words.partly;
+        self.words.agreed += seen.words.agreed;
+        self.words.open += seen.words.open;
+    }
+
+    /// The programs that were compared.
+    #[must_use]
+    pub const fn compared(&self) -> u64 {
+        self.equal + self.failures
+    }
+}
+
+/// A program that fails.
+pub struct Finding<'a> {
+    /// The number of the program.
+    pub number: u64,
+    /// Its profile.
+    pub profile: Profile,
+    /// The seed that makes it.
+    pub seed: u64,
+    /// The program.
+    pub shader: &'a Shader,
+    /// The environment, before it is that of the device.
+    pub env: &'a Env,
+    /// The comparison.
+    pub seen: &'a Observation,
+}
+
+/// The features of generated programs for a device: what has a meaning there and here.
+#[must_use]
+pub const fn features(of_gpu: Features) -> Features {
+    Features { images: false, global: false, only_compute: true, ..of_gpu.for_driver() }
+}
+
+impl Campaign<'_> {
+    /// The program of a number, and its environment.
+    fn program(&self, number: u64) -> (Profile, u64, Shader, Env) {
+        let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+        let seed = program_seed(self.seed, number);
+        let shader = generator::from_seed(seed, profile, self.features).shader;
+        let env = ProgramEnvs::new(&shader, seed).env(0);
+        (profile, seed, shader, env)
+    }
+
+    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker threads, one
+    /// at a time. `interrupted` stops it early.
+    ///
+    /// # Errors
+    /// If there is no device, or it is gone.
+    pub fn run(
+        &self,
+        interrupted: &AtomicBool,
+        found: &mut (dyn FnMut(&Finding<'_>) + Send),
+        progress: &mut (dyn FnMut(&Counts) + Send),
+    ) -> Result<Counts, DeviceError> {
+        let (next, stop, start) = (AtomicU64::new(self.first), AtomicBool::new(false), Instant::now());
+        let shared = Mutex::new((Counts::default(), found, progress, None));
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = || {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let over = self.programs.is_some_and(|count| number - self.first >= count)
+                || self.time.is_some_and(|time| start.elapsed() >= time)
+                || interrupted.load(Ordering::Relaxed)
+                || stop.load(Ordering::Relaxed);
+            (!over).then_some(number)
+        };
+        let work = || -> Result<(), DeviceError> {
+            let mut device = Device::open(self.library, self.device_time)?;
+            lock().0.device = device.name().to_owned();
+            let (mut scratch, mut last) = (Scratch::default(), Instant::now());
+            while let Some(number) = number() {
+                let (profile, seed, shader, env) = self.program(number);
+                let seen = match catch(|| observe(&mut device, &shader, &env, self.mistake.as_ref(), &mut scratch)) {
+                    Ok(seen) => seen?,
+                    Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
+                };
+                let mut shared = lock();
+                shared.0.count(&seen);
+                if seen.verdict.is_failure() {
+                    (shared.1)(&Finding { number, profile, seed, shader: &shader, env: &env, seen: &seen });
+                    stop.fetch_or(!self.keep_going, Ordering::Relaxed);
+                }
+                if last.elapsed() > Duration::from_millis(100) {
+                    last = Instant::now();
+                    let (counts, _, progress, _) = &mut *shared;
+                    progress(counts);
+                }
+            }
+            Ok(())
+        };
+        threads::run(self.jobs, || {
+            if let Err(error) = work() {
+                lock().3.get_or_insert(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        let (mut counts, _, progress, error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        counts.interrupted = interrupted.load(Ordering::Relaxed);
+        progress(&counts);
+        error.map_or(Ok(counts), Err)
+    }
+}

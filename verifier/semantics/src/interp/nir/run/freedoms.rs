@@ -1,0 +1,417 @@
+//! The results that the specification of Vulkan leaves open: in a run with the modes of a device they are undefined.
+//!
+//! Source: the Vulkan specification, "Precision and Operation of SPIR-V Instructions", and the SPIR-V extended instructions for GLSL. Additions,
+//! subtractions, products and conversions are correctly rounded if they are not contracted; which direction that is, whether denormals are
+//! flushed, and whether infinities, NaNs and signs of zeros are kept are modes. Other operations have an error.
+
+use super::RunningWave;
+use crate::arithmetic::float;
+use crate::arithmetic::rows::{LANES, Row};
+use crate::environment::device::{FloatModes, width_index};
+use crate::environment::env::lanes;
+use crate::interp::nir::op::{self, DecodedOp, FloatSite, R};
+use ir3_compiler::nir::{BaseType, Op};
+use smallvec::SmallVec;
+
+/// The names of what is left open.
+pub const DENORMALS: &str = "denormals";
+const SPECIALS: &str = "infinities and NaNs";
+const NAN_BITS: &str = "the bits of NaNs";
+const ZERO_SIGNS: &str = "signs of zeros";
+const ROUNDING: &str = "the direction of rounding";
+const OUT_OF_RANGE: &str = "conversions out of range";
+
+/// The precision of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    /// The result is exact.
+    Exact,
+    /// The result is exact, but for the sign of a zero.
+    ExactButZero,
+    /// One of the operands: of zeros either one.
+    Extreme,
+    /// The result is rounded correctly.
+    Rounded,
+    /// A conversion to an integer.
+    ToInteger { signed: bool },
+    /// A product and a sum, with or without rounding between them.
+    Fused,
+    /// Anything.
+    Open,
+}
+
+/// Returns true if the specification gives an operation no exact result, whatever its operands are.
+pub fn is_open(op: Op) -> bool {
+    let info = op.info();
+    let has_float = std::iter::once(&info.output).chain(info.inputs).any(|operand| operand.ty.base == BaseType::Float);
+    has_float && precision(op) == Precision::Open
+}
+
+/// Comparisons of floats, whatever a truth value is.
+fn is_comparison(op: Op) -> bool {
+    let name = op.name().trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(
+        name,
+        "flt"
+            | "fge"
+            | "feq"
+            | "fneu"
+            | "fltu"
+            | "fgeu"
+            | "fequ"
+            | "fneo"
+            | "funord"
+            | "ford"
+            | "fisfinite"
+            | "fisnormal"
+            | "fcsel"
+            | "fcsel_gt"
+            | "fcsel_ge"
+    )
+}
+
+fn precision(op: Op) -> Precision {
+    match op {
+        _ if is_comparison(op) => Precision::Exact,
+        Op::UnpackHalf2x16SplitX | Op::UnpackHalf2x16SplitY => Precision::Exact,
+        Op::Fneg | Op::Fabs | Op::Slt | Op::Sge | Op::Seq | Op::Sne | Op::B2f16 | Op::B2f32 | Op::B2f64 => {
+            Precision::Exact
+        }
+        Op::Fmin | Op::Fmax | Op::Fsat | Op::FsatSigned | Op::FclampPos => Precision::Extreme,
+        Op::Ffloor | Op::Fceil | Op::Ftrunc | Op::FroundEven | Op::Fsign => Precision::ExactButZero,
+        Op::Fadd
+        | Op::Fsub
+        | Op::Fmul
+        | Op::F2f16
+        | Op::F2f16Rtne
+        | Op::F2f32
+        | Op::F2f64
+        | Op::I2f16
+        | Op::I2f32
+        | Op::I2f64
+        | Op::U2f16
+        | Op::U2f32
+        | Op::U2f64 => Precision::Rounded,
+        Op::F2i8 | Op::F2i16 | Op::F2i32 | Op::F2i64 => Precision::ToInteger { signed: true },
+        Op::F2u8 | Op::F2u16 | Op::F2u32 | Op::F2u64 => Precision::ToInteger { signed: false },
+        Op::Ffma => Precision::Fused,
+        _ => Precision::Open,
+    }
+}
+
+/// The format of a float: the masks of its exponent and of its fraction.
+#[derive(Clone, Copy)]
+struct Format {
+    exponent: u32,
+    fraction: u32,
+}
+
+impl Format {
+    const fn of(bits: u8) -> Self {
+        match bits {
+            16 => Self { exponent: 0x7c00, fraction: 0x03ff },
+            _ => Self { exponent: 0x7f80_0000, fraction: 0x007f_ffff },
+        }
+    }
+
+    const fn magnitude(self, value: u32) -> u32 {
+        value & (self.exponent | self.fraction)
+    }
+
+    const fn is_zero(self, value: u32) -> bool {
+        self.magnitude(value) == 0
+    }
+
+    const fn is_nan(self, value: u32) -> bool {
+        self.magnitude(value) > self.exponent
+    }
+
+    const fn is_special(self, value: u32) -> bool {
+        value & self.exponent == self.exponent
+    }
+
+    /// Returns true for denormals and, as a result may be flushed before it is rounded, for the smallest normal number.
+    const fn is_tiny(self, value: u32) -> bool {
+        let magnitude = self.magnitude(value);
+        magnitude != 0 && magnitude <= self.fraction + 1
+    }
+
+    const fn is_denormal(self, value: u32) -> bool {
+        let magnitude = self.magnitude(value);
+        magnitude != 0 && magnitude <= self.fraction
+    }
+
+    const fn sign(self) -> u32 {
+        self.exponent + self.fraction + 1
+    }
+
+    /// The bits in which NaNs differ.
+    const fn nan_bits(self) -> u32 {
+        self.sign() | self.fraction
+    }
+
+    /// The NaN that stands for all.
+    const fn nan(self) -> u32 {
+        self.exponent | (self.fraction + 1) >> 1
+    }
+}
+
+/// The value of a float of 16 or 32 bits.
+fn number(bits: u8, value: u32) -> f64 {
+    let word = if bits == 16 { float::f16_to_f32(value) } else { value };
+    f32::from_bits(word).into()
+}
+
+/// The mask of all bits of a value.
+fn whole(bits: u8) -> u32 {
+    match bits {
+        1 => 1,
+        8 | 16 => (1 << bits) - 1,
+        _ => u32::MAX,
+    }
+}
+
+/// The bits of a result that are open in a lane, and the reason.
+fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32) -> Option<(u32, &'static str)> {
+    let all = whole(site.bits);
+    let (source, target) = (Format::of(site.source_bits), Format::of(site.bits));
+    let (of_source, of_target) = (width_index(site.source_bits), width_index(site.bits));
+    let floats = || operands.iter().enumerate().filter(|(i, _)| site.sources >> i & 1 != 0).map(|(_, &value)| value);
+    let keeps_denormals = |is_there: bool, width: usize| !is_there || modes.keeps_denormals[width];
+    let keeps_specials = |is_there: bool, width: usize| !is_there || modes.keeps_specials[width];
+    let precision = precision(site.op);
+    if precision == Precision::Open {
+        return Some((all, site.op.name()));
+    }
+    let half = match site.op {
+        Op::UnpackHalf2x16SplitX => operands[0] & 0xffff,
+        Op::UnpackHalf2x16SplitY => operands[0] >> 16,
+        _ => 0,
+    };
+    if !keeps_denormals(floats().any(|value| source.is_denormal(value)), of_source)
+        || !keeps_denormals(Format::of(16).is_denormal(half), 0)
+        || !keeps_denormals(site.result && target.is_tiny(result), of_target)
+    {
+        return Some((all, DENORMALS));
+    }
+    if !keeps_specials(floats().any(|value| source.is_special(value)), of_source)
+        || !keeps_specials(site.result && target.is_special(result), of_target)
+    {
+        return Some((all, SPECIALS));
+    }
+    if site.result && target.is_nan(result) {
+        return Some((target.nan_bits(), NAN_BITS));
+    }
+    let is_zero = site.result && target.is_zero(result);
+    if is_zero && !modes.keeps_specials[of_target] {
+        return Some((target.sign(), ZERO_SIGNS));
+    }
+    match precision {
+        Precision::Exact | Precision::Open => None,
+        Precision::ExactButZero if site.op == Op::Fsign && floats().any(|value| source.is_nan(value)) => {
+            Some((all, SPECIALS))
+        }
+        Precision::ExactButZero => is_zero.then_some((target.sign(), ZERO_SIGNS)),
+        Precision::Extreme => {
+            let is_choice = floats().any(|value| source.is_zero(value));
+            (is_zero && is_choice).then_some((target.sign(), ZERO_SIGNS))
+        }
+        Precision::Rounded => (site.result && !modes.rounds_to_even[of_target]).then_some((all, ROUNDING)),
+        Precision::ToInteger { signed } => {
+            let value = number(site.source_bits, operands[0]).trunc();
+            let bits = i32::from(site.bits);
+            let (least, most) = match signed {
+                true => (-(2_f64.powi(bits - 1)), 2_f64.powi(bits - 1)),
+                false => (0.0, 2_f64.powi(bits)),
+            };
+            // A NaN is in no range.
+            (!(value >= least && value < most)).then_some((all, OUT_OF_RANGE))
+        }
+        Precision::Fused => {
+            let is_one_result = site.bits == 32 && {
+                let [a, b, c] = [operands[0], operands[1], operands[2]].map(f32::from_bits);
+                a.mul_add(b, c).to_bits() == (a * b + c).to_bits()
+            };
+            (!is_one_result || !modes.rounds_to_even[of_target]).then_some((all, site.op.name()))
+        }
+    }
+}
+
+impl RunningWave<'_> {
+    /// Makes undefined what a device may choose of the result of an operation on floats that was just executed.
+    #[cold]
+    pub(super) fn open_result(&mut self, at: u32, site: FloatSite, modes: &FloatModes) {
+        let (dst, srcs): (R, SmallVec<[R; 3]>) = match self.code.ops[at as usize] {
+            DecodedOp::One { dst, a, .. } => (dst, [a].into_iter().collect()),
+            DecodedOp::Two { dst, a, b, .. } => (dst, [a, b].into_iter().collect()),
+            DecodedOp::Three { dst, a, b, c, .. } | DecodedOp::Select { dst, a, b, c, .. } => {
+                (dst, [a, b, c].into_iter().collect())
+            }
+            ref other => {
+                // Of vectors and of 64 bits.
+                for row in op::writes(self.code, other) {
+                    lanes(self.active).for_each(|lane| self.set_lane_open(row as usize, lane, u32::MAX));
+                }
+                self.state.freedoms.insert(site.op.name());
+                return;
+            }
+        };
+        let operands = self.with_nans(site, &srcs);
+        let mut again: Option<Row> = None;
+        for lane in lanes(self.active) {
+            if self.poison[dst as usize] >> lane & 1 != 0 {
+                if matches!(self.code.ops[at as usize], DecodedOp::Select { .. }) {
+                    continue;
+                }
+                if !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
+                    // An operand may be a NaN or a denormal: no bit of the result is known, not even a sign that is cleared.
+                    self.set_lane_open(dst as usize, lane, whole(site.bits));
+                    continue;
+                }
+                // Of a NaN nothing counts but that it is one.
+                let row = again.get_or_insert_with(|| evaluated(&self.code.ops[at as usize], &operands));
+                self.rows[dst as usize][lane] = row[lane];
+                self.set_lane_open(dst as usize, lane, 0);
+            }
+            let values: SmallVec<[u32; 3]> = operands.iter().map(|row| row[lane]).collect();
+            if let Some((open, why)) = open_bits(site, modes, &values, self.rows[dst as usize][lane]) {
+                if why == NAN_BITS {
+                    self.rows[dst as usize][lane] = Format::of(site.bits).nan();
+                }
+                self.set_lane_open(dst as usize, lane, open);
+                self.state.freedoms.insert(why);
+            }
+        }
+    }
+
+    /// Returns true if an operand is defined in a lane, or is any NaN.
+    fn is_known(&self, site: FloatSite, operand: usize, row: R, lane: usize) -> bool {
+        let open = self.open_bits(row, lane);
+        open == 0 || self.is_any_nan(site, operand, row, lane)
+    }
+
+    fn is_any_nan(&self, site: FloatSite, operand: usize, row: R, lane: usize) -> bool {
+        let format = Format::of(site.source_bits);
+        let is_float = site.sources >> operand & 1 != 0;
+        let value = self.rows[row as usize][lane];
+        is_float && self.open_bits(row, lane) == format.nan_bits() && format.is_special(value)
+    }
+
+    /// The operands; a NaN of any bits is the one that stands for all.
+    fn with_nans(&self, site: FloatSite, srcs: &[R]) -> SmallVec<[Row; 3]> {
+        let format = Format::of(site.source_bits);
+        let of_row = |(i, &row): (usize, &R)| {
+            let mut values = self.rows[row as usize];
+            for lane in lanes(self.active & self.poison[row as usize]) {
+                if self.is_any_nan(site, i, row, lane) {
+                    values[lane] = format.nan();
+                }
+            }
+            values
+        };
+        srcs.iter().enumerate().map(of_row).collect()
+    }
+}
+
+/// The results of an operation.
+fn evaluated(op: &DecodedOp, operands: &[Row]) -> Row {
+    let mut out = [0; LANES];
+    match (op, operands) {
+        (DecodedOp::One { kernel, .. }, [a]) => (kernel.run)(&mut out, a),
+        (DecodedOp::Two { kernel, .. }, [a, b]) => (kernel.run)(&mut out, a, b),
+        (DecodedOp::Three { kernel, .. }, [a, b, c]) => (kernel.run)(&mut out, a, b, c),
+        _ => {}
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::device::DeviceRules;
+    use crate::environment::env::Env;
+    use crate::interp::nir::Decoded;
+    use crate::interp::{End, Scratch};
+    use std::collections::BTreeSet;
+
+    /// Modes with rounding to even that keep infinities and NaNs, and not denormals.
+    const MODES: FloatModes =
+        FloatModes { rounds_to_even: [true; 3], keeps_denormals: [false; 3], keeps_specials: [true; 3] };
+
+    /// The open bits of the word that a program stores, and what is open in it, with these words as its constants.
+    fn run(body: &str, consts: &[u32], modes: Option<FloatModes>) -> (u32, BTreeSet<&'static str>) {
+        let text = format!(
+            "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 1, 1, 1\nnum_ssbos: 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\n\
+             impl main {{\n    block b0:\n    32   %0 = load_const (0x00000000)\n    \
+             32x4 %1 = @load_const_ir3 (%0) (base=0)\n{body}    @store_ssbo_ir3 (%9, %0, %0, %0) (base=0, wrmask=x)\n    block b1:\n}}\n"
+        );
+        let shader = ir3_compiler::nir::read(&text).expect("a program");
+        let decoded = Decoded::new(&shader).expect("a program that can be run");
+        let device = Some(DeviceRules { buffer_bytes: 64, modes });
+        let consts = consts.iter().zip(0..).map(|(&word, at)| (at, word)).collect();
+        let env = Env { device, consts, lanes: Some(1), ..Env::from_seed(1) };
+        let outcome = decoded.run(&env, env.fuel(), &mut Scratch::default());
+        assert_eq!(outcome.end, End::Finished);
+        (outcome.memory[0].poison, outcome.freedoms)
+    }
+
+    const ONE: u32 = 0x3f80_0000;
+    const NAN: u32 = 0x7fc0_0000;
+    const DENORMAL: u32 = 0x0000_1234;
+
+    #[test]
+    fn sums_are_exact_but_for_nans_and_denormals() {
+        let sum = "    32 %9 = fadd %1.x, %1.y\n";
+        assert_eq!(run(sum, &[ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(sum, &[ONE, DENORMAL], Some(MODES)), (u32::MAX, [DENORMALS].into()));
+        assert_eq!(run(sum, &[ONE, NAN], Some(MODES)), (0x807f_ffff, [NAN_BITS].into()));
+        // The run that has a result for everything.
+        assert_eq!(run(sum, &[ONE, NAN], None), (0, BTreeSet::new()));
+        let kept = FloatModes { keeps_denormals: [true; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, DENORMAL], Some(kept)), (0, BTreeSet::new()));
+        let rounds = FloatModes { rounds_to_even: [false; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, ONE], Some(rounds)).1, [ROUNDING].into());
+        let no_nans = FloatModes { keeps_specials: [false; 3], ..MODES };
+        assert_eq!(run(sum, &[ONE, NAN], Some(no_nans)), (u32::MAX, [SPECIALS].into()));
+    }
+
+    #[test]
+    fn of_a_nan_it_is_known_that_it_is_one() {
+        let is_nan = "    32 %8 = fadd %1.x, %1.y\n    1 %7 = fneu %8, %8\n    32 %9 = b2i32 %7\n";
+        assert_eq!(run(is_nan, &[ONE, NAN], Some(MODES)), (0, [NAN_BITS].into()));
+        let negated = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = fneg %8\n";
+        assert_eq!(run(negated, &[ONE, NAN], Some(MODES)).0, 0x807f_ffff);
+        // The sign of a possible NaN is open, also where an operation clears signs.
+        let open = "    32 %8 = fsin %1.x\n    32 %9 = fabs %8\n";
+        assert_eq!(run(open, &[ONE], Some(MODES)).0, u32::MAX);
+        let bits = "    32 %8 = fadd %1.x, %1.y\n    32 %9 = iadd %8, %1.z\n";
+        assert_eq!(run(bits, &[ONE, NAN, 0x0080_0000], Some(MODES)).0, u32::MAX);
+    }
+
+    #[test]
+    fn of_zeros_with_two_signs_either_one_is_the_smaller_one() {
+        let least = "    32 %9 = fmin %1.x, %1.y\n";
+        assert_eq!(run(least, &[0, 0x8000_0000], Some(MODES)), (0x8000_0000, [ZERO_SIGNS].into()));
+        assert_eq!(run(least, &[ONE, 0xbf80_0000], Some(MODES)), (0, BTreeSet::new()));
+    }
+
+    #[test]
+    fn conversions_out_of_range_are_open() {
+        let integer = "    32 %9 = f2i32 %1.x\n";
+        assert_eq!(run(integer, &[0x4f00_0000], Some(MODES)), (u32::MAX, [OUT_OF_RANGE].into()));
+        assert_eq!(run(integer, &[0xcf00_0000], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(integer, &[NAN], Some(MODES)).0, u32::MAX);
+        let unsigned = "    32 %9 = f2u32 %1.x\n";
+        assert_eq!(run(unsigned, &[0xbf00_0000], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(unsigned, &[0xbf80_0000], Some(MODES)).0, u32::MAX);
+    }
+
+    #[test]
+    fn products_and_sums_may_be_fused() {
+        let fused = "    32 %9 = ffma %1.x, %1.y, %1.z\n";
+        assert_eq!(run(fused, &[ONE, ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], Some(MODES)), (u32::MAX, ["ffma"].into()));
+        assert_eq!(run("    32 %9 = fsin %1.x\n", &[ONE], Some(MODES)), (u32::MAX, ["fsin"].into()));
+        assert!(is_open(Op::Fsin) && !is_open(Op::Fadd) && !is_open(Op::Iadd));
+    }
+}

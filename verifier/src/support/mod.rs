@@ -1,9 +1,0 @@
-//! Used by all layers: random numbers, threads, caught panics, a watchdog, and the side conditions of the provers.
-
-pub mod guards;
-pub(crate) mod panics;
-pub mod queue;
-pub mod random;
-pub mod threads;
-pub mod version;
-pub(crate) mod watch;

@@ -349,6 +349,13 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         divergent.iter().all(|condition| there.contains(condition))
     }
 
+    /// The part of a condition that the conditions of a path do not contain.
+    fn without(&mut self, condition: Term, path: &[Term]) -> Term {
+        let mut rest = self.terms.conjuncts(condition);
+        rest.retain(|condition| !path.contains(condition));
+        self.terms.conjunction(&rest)
+    }
+
     /// The value of a shared register for lanes on a path.
     pub(super) fn read_shared(&mut self, slot: Slot, path: Term) -> SymbolicValue {
         let here = self.terms.conjuncts(path);
@@ -377,7 +384,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 // If the uniform conditions hold, they hold for all lanes. Then a reader on whose path the divergent
                 // ones follow from them was a writer; otherwise, no lane was.
                 let any = match write.split {
-                    Some((own, same)) if self.has_written(path, same, &own) => same,
+                    Some((own, same)) if self.has_written(path, same, &own) => self.without(same, &here),
                     _ => any,
                 };
                 let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
@@ -389,9 +396,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             }
             let both = self.terms.and(1, path, write.path);
             if self.terms.as_constant(both) != Some(0) {
-                let mut conditions = self.terms.conjuncts(write.path);
-                conditions.retain(|condition| !here.contains(condition));
-                let own = self.terms.conjunction(&conditions);
+                let own = self.without(write.path, &here);
                 value = self.choose(own, write.value, value);
             }
         }

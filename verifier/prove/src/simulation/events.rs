@@ -24,14 +24,14 @@
 //! If an attempt has the rule, several stores to memory may be paired with several others ([`stores`](super::stores)).
 
 use super::sweep::Side;
-use crate::symbolic::{Cut, Event, EventKind, EventOperation, EventSite, Slot, slot};
-use ir3_semantics::environment::env::CONST_WORDS;
+use crate::symbolic::{Cut, Event, EventKind, EventSite, Slot, slot};
 use ir3_semantics::environment::sync::Sync;
 use ir3_semantics::support::guards::{Guard, left_out};
 use ir3_semantics::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// An event of the source, and its results: if it makes a version, that is the last one.
 #[derive(Clone)]
@@ -130,12 +130,14 @@ impl SourceEvents {
         if self.gap.as_ref().is_some_and(|gap| is_elsewhere(gap.block)) {
             return found;
         }
-        let place = stored_word(terms, event);
-        let mut overtaken: Option<(u32, FxHashSet<u32>)> = None;
+        let place = event.stored_words(terms);
+        let mut overtaken: Option<(u32, SmallVec<[Range<u32>; 4]>)> = None;
         for at in self.making(slot::CONSTANTS).filter(|at| !self.taken.contains(at)) {
             let other = &self.list[at].event;
             if let Some((block, words)) = &overtaken {
-                let is_apart = place.is_some_and(|place| !words.contains(&place)) || left_out(Guard::StoredApart);
+                let are_apart =
+                    |place: &Range<u32>| words.iter().all(|words| words.end <= place.start || place.end <= words.start);
+                let is_apart = place.as_ref().is_some_and(are_apart) || left_out(Guard::StoredApart);
                 if *block != other.context.block && !left_out(Guard::StoredBlock) || !is_apart {
                     break;
                 }
@@ -143,8 +145,8 @@ impl SourceEvents {
             if is_possible(at) {
                 found.push(at);
             }
-            let Some(word) = stored_word(terms, other).filter(|_| place.is_some()) else { break };
-            overtaken.get_or_insert_with(|| (other.context.block, FxHashSet::default())).1.insert(word);
+            let Some(words) = other.stored_words(terms).filter(|_| place.is_some()) else { break };
+            overtaken.get_or_insert_with(|| (other.context.block, SmallVec::new())).1.push(words);
         }
         found
     }
@@ -232,12 +234,6 @@ impl SourceEvents {
             })
         })
     }
-}
-
-/// The word of the constant file that an event stores, if it is one and its place is known.
-pub(super) fn stored_word(terms: &Terms, event: &Event) -> Option<u32> {
-    let place = event.args.first().filter(|_| event.operation == EventOperation::StoreWord)?;
-    Some(terms.as_constant(place.bits)? as u32 % CONST_WORDS)
 }
 
 fn are_fences(a: &Event, b: &Event) -> bool {

@@ -3,7 +3,7 @@
 //! The source is executed first: its terms are learned and its events recorded. Then the target's values are swept, and
 //! its events are matched with those of the source.
 
-use super::events::{SourceEvent, stored_word};
+use super::events::SourceEvent;
 use super::failure::{EventDifference, Observable, Obstacle};
 use super::relation::AtomPart;
 use super::state::{Obligation, SimulationState, UndefinedChoice, agreement};
@@ -352,7 +352,8 @@ impl Oracle for SimulationState<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         // Nothing observes a word of the constant file that no instruction reads: the version does not change.
         let is_read = |word: u32| self.read_constants.as_ref().is_none_or(|read| read.contains(&word));
-        if stored_word(terms, &event).is_some_and(|word| !is_read(word) || left_out(Guard::StoredRead)) {
+        let mut stored = event.stored_words(terms);
+        if stored.as_mut().is_some_and(|words| !words.any(is_read) || left_out(Guard::StoredRead)) {
             return event.context.before.iter().copied().collect();
         }
         if self.side == Side::Source {

@@ -287,7 +287,10 @@ impl Constants {
         if self.stored == StoredConstants::Nothing {
             return apply(machine.terms, 32, &name, &[index]);
         }
-        let version = machine.version(slot::CONSTANTS).bits;
+        let version = match machine.terms.as_constant(index) {
+            Some(word) => machine.version_of_word(word as u32),
+            None => machine.version(slot::CONSTANTS).bits,
+        };
         name.push_str(" that is written");
         apply(machine.terms, 32, &name, &[version, index])
     }

@@ -50,7 +50,7 @@ pub use wave::{Goals, leave_convergently};
 use ir3_semantics::arithmetic::concrete::mask;
 use ir3_semantics::arithmetic::domain::Domain;
 use ir3_semantics::assumptions::Uses;
-use ir3_semantics::environment::env::Launch;
+use ir3_semantics::environment::env::{CONST_WORDS, Launch};
 use ir3_semantics::environment::memory::Space;
 use ir3_semantics::environment::sync::Sync;
 use ir3_semantics::interp::{OutputSlot, Places};
@@ -58,6 +58,7 @@ use ir3_semantics::operations::wraps::NoWrap;
 use ir3_semantics::terms::{Op, Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// A location: a row of nir, a slot of ir3, or one of the pseudo-slots below.
 pub type Slot = u32;
@@ -288,6 +289,20 @@ pub struct Event {
     pub store: Option<ElementAccess>,
     /// The context, which [`run::SymbolicMachine::event`] fills in.
     pub context: EventContext,
+}
+
+impl Event {
+    /// The words of the constant file that it changes, if it is a store or copy to known words.
+    pub fn stored_words(&self, terms: &Terms) -> Option<Range<u32>> {
+        let count = match self.operation {
+            EventOperation::StoreWord => 1,
+            EventOperation::CopyWords(count) => count,
+            _ => return None,
+        };
+        let first = terms.as_constant(self.args.first()?.bits)? as u32 % CONST_WORDS;
+        let end = first.checked_add(count).filter(|&end| end <= CONST_WORDS)?;
+        Some(first..end)
+    }
 }
 
 /// The place of an event in the control flow, and the versions there.

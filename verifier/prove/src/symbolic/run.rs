@@ -27,6 +27,7 @@ use ir3_semantics::support::guards::{Guard, left_out};
 use ir3_semantics::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
 
 /// The state of a symbolic execution.
 pub struct SymbolicMachine<'a, O: Oracle> {
@@ -48,6 +49,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
+    /// The stores to known words of the constant file, by the version that they make: the version before, and the words.
+    pub(super) stored_words: FxHashMap<Term, (Term, Range<u32>)>,
     /// The results of events that all lanes that take part have in common, with the position of the block.
     pub(super) common_results: FxHashMap<Term, u32>,
     /// The events that select lanes, for writes of shared registers after them.
@@ -107,6 +110,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
+        stored_words: FxHashMap::default(),
         common_results: FxHashMap::default(),
         selections: SmallVec::new(),
         stores: SegmentStores::default(),
@@ -480,17 +484,36 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             return results;
         }
         let store = (event.store.is_some() && self.oracle.forwards_stores()).then(|| event.clone());
+        // Lanes of other segments may store to other words.
+        let words = event.stored_words(self.terms).filter(|_| !event.context.joined);
+        let stored = words.zip(event.context.before.first().copied());
         let common = if event.uniform { event.results.len() } else { 0 };
         let results = self.oracle.event(self.terms, event);
         self.common_results.extend(results.iter().take(common).map(|&result| (result, self.block)));
         if let (Some(store), Some(&version)) = (store, results.last()) {
             self.note_store(&store, version);
         }
+        if let (Some((words, before)), Some(&after)) = (stored, results.last())
+            && before != after
+        {
+            self.stored_words.insert(after, (before, words));
+        }
         for (&version, &bits) in makes.iter().rev().zip(results.iter().rev()) {
             let value = SymbolicValue::defined(self.terms, bits);
             self.versions.insert(version, value);
         }
         results
+    }
+
+    /// The first version of the constant file since which no store has changed a word.
+    pub(super) fn version_of_word(&mut self, word: u32) -> Term {
+        let mut version = self.version(slot::CONSTANTS).bits;
+        while let Some((before, words)) = self.stored_words.get(&version)
+            && (!words.contains(&word) || left_out(Guard::ConstantApart))
+        {
+            version = *before;
+        }
+        version
     }
 
     /// Records undefined behaviour: the lane is here and `holds` is false.

@@ -194,6 +194,7 @@ guards! {
     KeptUniform "kept-uniform" Lanes "A word that the elected lane stores is this lane's value only if the value is the same in all lanes.";
     KeptBefore "kept-before" Memory "A word has the value of a store only after it.";
     CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
+    ConstantApart "constant-apart" Memory "A word of the constant file is that of an earlier version only if no store in between changes it.";
     StoredApart "stored-apart" Memory "A store to the constant file overtakes stores to other words only.";
     StoredBlock "stored-block" Memory "A store to the constant file overtakes stores of its own block only.";
     StoredRead "stored-read" Memory "A store to the constant file without a partner is to a word that neither program reads.";

@@ -132,15 +132,24 @@ fn shader(source: &str) -> Shader {
 /// A loop that cannot be unrolled: its trip count is an input.
 const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
 
+/// Lanes leave it at two places, and shared registers hold what the source has in each lane.
+const TWO_EXITS: &str = include_str!("../../corpus/subgroups/reduce-after-two-exits.nir");
+
+/// A relation that takes many iterations.
+const PASSED_ON: &str = include_str!("../../corpus/control-flow/passed-on.nir");
+
 #[test]
 fn loops_are_proved_as_they_are() {
     let machine = gpu();
     let provers = Engines::provers(Smt::default());
     let mut checker = Checker::new(machine, Options::default());
-    let rows = checker.verify(&shader(LOOP), None, &Policy::new(&provers), &[]).boundaries;
-    assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
-    for row in rows {
-        assert!(matches!(row.verdict, Verdict::Proved { .. }), "{}: {:?}", row.stage.name(), row.verdict);
+    for program in [LOOP, TWO_EXITS, PASSED_ON] {
+        let rows = checker.verify(&shader(program), None, &Policy::new(&provers), &[]).boundaries;
+        assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
+        for row in rows {
+            let stage = row.stage.name();
+            assert!(matches!(row.verdict, Verdict::Proved { .. }), "{stage}: {:?} in\n{program}", row.verdict);
+        }
     }
 }
 

@@ -131,6 +131,11 @@ impl FactSet {
         Self { pairs: Vec::new(), undefined, open: OpenFacts::default() }
     }
 
+    /// The number of facts.
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// The meet of this path and the one to `here`, at the start of a block. A fact of that path only is left out unless `keep` is true of it.
     /// Returns true if the set has become smaller, or facts assume more.
     pub fn meet(&mut self, here: &CurrentFacts, block: Block, keep: impl Fn(Piece, Piece) -> bool) -> bool {

@@ -71,6 +71,13 @@ struct PairedEdge {
     copies: bool,
 }
 
+/// The maximum number of facts at the start of a block, for a small program …
+const FACTS: usize = 2048;
+
+/// … and for each piece of the target. If many registers hold one value, each of them is in a fact with each of them,
+/// and copies of all would take time that grows with the cube of their number.
+const FACTS_PER_PIECE: usize = 4;
+
 /// The edges out of each block.
 type PairedEdges = SecondaryMap<Block, SmallVec<[PairedEdge; 2]>>;
 
@@ -151,6 +158,11 @@ impl<'a> LockstepWalk<'a> {
                     continue;
                 }
                 (self.block, self.position, self.at, self.name) = (block, position, [0; 2], None);
+                if start.len() > FACTS + FACTS_PER_PIECE * self.target.count as usize {
+                    let site = InstrSite { block: position, instr: None };
+                    let what = format!("{} pairs of registers with equal values", start.len());
+                    return Err(RegisterFailure::Unsupported { site, what });
+                }
                 self.here.load(start);
                 self.run_block(block)?;
                 (walked, changed) = (walked + 1, true);

@@ -122,11 +122,6 @@ pub enum Obstacle {
     },
     /// An operation that can be executed, but about which nothing can be proved.
     Opaque(&'static str),
-    /// The relation still changed after this many iterations.
-    Unstable {
-        /// Number of iterations.
-        iterations: usize,
-    },
 }
 
 impl Obstacle {
@@ -144,7 +139,6 @@ impl Obstacle {
             Self::Removed { .. } => "an event that the target does not have",
             Self::Lanes { .. } | Self::Segments { .. } => "lanes that take part in an event",
             Self::Opaque(what) => what,
-            Self::Unstable { .. } => "a relation that is not stable",
         }
     }
 }
@@ -181,7 +175,6 @@ impl fmt::Display for Obstacle {
                 write!(f, "site {site} of the target is an event of the source in some segments only")
             }
             Self::Opaque(what) => f.write_str(what),
-            Self::Unstable { iterations } => write!(f, "the relation still changes after {iterations} iterations"),
         }
     }
 }

@@ -461,8 +461,9 @@ impl Oracle for SimulationState<'_> {
                 }
                 self.events.take(at, &event, &mut self.partners);
                 if event.kind == EventKind::Constants && !left_out(Guard::EventOrder) {
+                    // The words that it stores are those of the source after its partner, in any order of other stores.
                     let unknown = fresh(terms, &event, self.cut, Side::Target)[0];
-                    results = SmallVec::from_iter([self.events.stored(&event, unknown)]);
+                    results = SmallVec::from_iter([results[0], self.events.stored(&event, unknown)]);
                 }
                 // If the target's behaviour is undefined earlier, it has not reached this event.
                 for obligation in self.obligations.iter_mut().filter(|it| it.assumed > assumed) {

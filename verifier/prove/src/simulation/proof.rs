@@ -23,9 +23,6 @@ use ir3_semantics::support::guards::{Guard, left_out};
 use ir3_semantics::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The maximum number of iterations. Each splits a class, so the iteration ends, but perhaps not soon.
-const MAX_ITERATIONS: usize = 64;
-
 /// A segment of both programs.
 struct SegmentPair {
     cut: Cut,
@@ -161,7 +158,11 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     state.read_constants =
         source.read_constants().zip(target.read_constants()).map(|(one, other)| one.union(&other).copied().collect());
     let mut last = loops == 0;
-    for iteration in 1..=MAX_ITERATIONS {
+    // Each iteration splits a class, makes a fact weaker, or finds a location, so the iteration ends; a chain of values
+    // that is passed on from register to register takes as many iterations as it is long.
+    let mut iterations = 0;
+    loop {
+        iterations += 1;
         state.partners.begin();
         state.grouped = false;
         state.failure = None;
@@ -172,7 +173,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
         let (changed, cuts) = iterate(source, target, &mut terms, &mut state)?;
         *has_undefined |= state.has_undefined;
         found.extend(&state.promises.partners);
-        if state.sweeper.late {
+        if state.sweeper.is_late() {
             return Err(SimulationFailure::OutOfTime(state.failure.take().map(Box::new)));
         }
         if let Some(why) = state.give_up {
@@ -227,13 +228,12 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             None => Ok(Proof {
                 assumptions: assumptions(uses(source, target), &terms, &state, disjoint_images),
                 cuts,
-                iterations: iteration,
+                iterations,
                 queries: state.sweeper.queries,
                 obligations: state.counted,
             }),
         };
     }
-    Err(SimulationFailure::not_shown(Obstacle::Unstable { iterations: MAX_ITERATIONS }))
 }
 
 /// The features of two programs. Reads of the target beyond an array may return anything; only the source is assumed to

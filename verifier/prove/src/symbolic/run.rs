@@ -29,6 +29,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
+/// A store to known words of the constant file.
+pub(super) struct StoredWords {
+    /// The version before.
+    before: Term,
+    words: Range<u32>,
+    /// A version in which they have the same values.
+    version: Term,
+}
+
 /// The state of a symbolic execution.
 pub struct SymbolicMachine<'a, O: Oracle> {
     /// The graph of terms.
@@ -49,8 +58,8 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
-    /// The stores to known words of the constant file, by the version that they make: the version before, and the words.
-    pub(super) stored_words: FxHashMap<Term, (Term, Range<u32>)>,
+    /// The stores to known words of the constant file, by the version that they make.
+    pub(super) stored_words: FxHashMap<Term, StoredWords>,
     /// The results of events that all lanes that take part have in common, with the position of the block.
     pub(super) common_results: FxHashMap<Term, u32>,
     /// The events that select lanes, for writes of shared registers after them.
@@ -496,7 +505,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         if let (Some((words, before)), Some(&after)) = (stored, results.last())
             && before != after
         {
-            self.stored_words.insert(after, (before, words));
+            self.stored_words.insert(after, StoredWords { before, words, version: results[0] });
         }
         for (&version, &bits) in makes.iter().rev().zip(results.iter().rev()) {
             let value = SymbolicValue::defined(self.terms, bits);
@@ -505,13 +514,14 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         results
     }
 
-    /// The first version of the constant file since which no store has changed a word.
+    /// A version of the constant file that has the present value of a word: that of its last store.
     pub(super) fn version_of_word(&mut self, word: u32) -> Term {
         let mut version = self.version(slot::CONSTANTS).bits;
-        while let Some((before, words)) = self.stored_words.get(&version)
-            && (!words.contains(&word) || left_out(Guard::ConstantApart))
-        {
-            version = *before;
+        while let Some(store) = self.stored_words.get(&version) {
+            if store.words.contains(&word) && !left_out(Guard::ConstantApart) {
+                return store.version;
+            }
+            version = store.before;
         }
         version
     }

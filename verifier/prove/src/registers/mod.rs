@@ -34,6 +34,7 @@ mod operation;
 mod order;
 mod slots;
 mod survey;
+mod uniform;
 mod walk;
 mod wave;
 

@@ -5,9 +5,11 @@
 //! earliest of those and of the block's successors. The sets of blocks in which lanes may wait grow until nothing
 //! changes.
 //!
-//! Neither physical edges nor uniform branches of the programs are trusted: lanes may diverge at every block with two
-//! successors and no subgroup vote. Nor is this the compiler's code for the same analysis, which may be wrong.
+//! Lanes may diverge at every block with two successors, unless the condition is a subgroup vote or is shown to be
+//! uniform ([`uniform`](super::uniform)). What the programs say of that is not trusted, nor are their physical edges;
+//! and this is not the compiler's code for the same analysis, which may be wrong.
 
+use super::uniform::uniform_branches;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_semantics::support::guards::{Guard, left_out};
@@ -80,6 +82,7 @@ fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdge
     (0..).zip(&program.layout).for_each(|(at, &block)| position[block] = at);
     let mut waits: Vec<Positions> = vec![Positions::new(); program.layout.len()];
     let mut grown = vec![true; program.layout.len()];
+    let uniform = uniform_branches(program);
     while let Some(first) = grown.iter().position(|&grown| grown) {
         for at in first..grown.len() {
             if !std::mem::take(&mut grown[at]) {
@@ -87,7 +90,8 @@ fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdge
             }
             let here = waits[at].clone();
             let next = steps(program, at, &position);
-            let parts = !votes(program, program.layout[at]) && !left_out(Guard::WaveDiverges);
+            let block = program.layout[at];
+            let parts = !uniform[block] && !votes(program, block) && !left_out(Guard::WaveDiverges);
             let mut go = |to: u32, others: &[u32]| {
                 let waiting = &mut waits[to as usize];
                 let before = waiting.len();

@@ -64,6 +64,7 @@ guards! {
     RegistersBlockOrder "registers-block-order" Registers "Blocks that both programs have are in the same order.";
     RegistersSuccessors "registers-successors" Registers "A block has the same successors, in the same order.";
     RegistersEdgeBlock "registers-edge-block" Registers "A block that only the target has delays no lane past others that take the same edge.";
+    UniformTogether "uniform-together" Registers "A condition of shared registers is the same only in lanes that computed it in the same iteration.";
     RegistersWaveStraight "registers-wave-straight" Registers "A lane's own value in a shared register is known only if the wave comes directly from its write.";
     RegistersWaveEnds "registers-wave-ends" Registers "A fact on a shared register holds at the end of every block that the wave may come from.";
     RegistersEndsWithin "registers-ends-within" Registers "The last lane of a wave may end in the middle of a block.";

@@ -11,6 +11,7 @@ pub use ir3_compiler::{ir3, nir};
 
 #[doc(inline)]
 pub use ir3_harness::campaigns::counts::Counts;
+#[doc(inline)]
 pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
 pub use ir3_harness::check::{

@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn pairs_by_hand_are_read() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pairs");
         let pairs = by_hand(&folder, &machine()).unwrap();
         let of_guards = pairs.iter().filter(|pair| pair.change.starts_with("guards/")).count();
         assert!(pairs.len() > 100 && of_guards >= 20, "{} pairs, {of_guards} of guards", pairs.len());

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// A pair of corpus/pairs.
 fn pair(name: &str) -> [Snapshot; 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pairs");
     let path = folder.join(format!("{name}.pair"));
     input::load_pair(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -9,7 +9,7 @@ use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_harness::report::load;
+use ir3_programs::input::load;
 use ir3_semantics::Snapshot;
 use std::path::Path;
 

@@ -11,6 +11,7 @@ pub use ir3_compiler::{ir3, nir};
 
 #[doc(inline)]
 pub use ir3_harness::campaigns::counts::Counts;
+#[doc(inline)]
 pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
 pub use ir3_harness::check::{
@@ -21,8 +22,6 @@ pub use ir3_harness::reduce::{Failure, Oracle, combined::CombinedReduction, comb
 #[doc(inline)]
 pub use ir3_harness::report::bundle::{Case, read as read_bundle, write as write_bundle};
 #[doc(inline)]
-pub use ir3_harness::report::{load, parse};
-#[doc(inline)]
 pub use ir3_harness::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]
 pub use ir3_programs::Question;
@@ -30,6 +29,8 @@ pub use ir3_programs::Question;
 pub use ir3_programs::foreign::{Exit, ForeignProgram, Location, Operand, Operation, decode};
 #[doc(inline)]
 pub use ir3_programs::generator::Profile;
+#[doc(inline)]
+pub use ir3_programs::input::{load, parse};
 #[doc(inline)]
 pub use ir3_programs::seeds::env_seeds;
 #[doc(inline)]

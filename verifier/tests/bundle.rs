@@ -52,7 +52,7 @@ fn a_crash_has_a_bundle_too() {
     let gpu = result.case.target.name;
     let readme = fs::read_to_string(path.join("README.md")).expect("a report");
     assert!(readme.starts_with(&format!("# copy-propagation: panic on {gpu}: ")), "{readme}");
-    assert!(readme.contains("panics in `copy-propagation`, at verifier/src/programs/planted_bugs/ssa.rs:"), "{readme}");
+    assert!(readme.contains("panics in `copy-propagation`, at verifier/programs/src/planted_bugs/ssa.rs:"), "{readme}");
     assert_eq!(names(&path), ["README.md", "before.ir3", "bundle.json", "original", "program.nir"]);
 }
 

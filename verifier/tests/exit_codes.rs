@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
 use ir3_harness::check::cache::{Cache, VerdictKey};
-use ir3_harness::report;
+use ir3_programs::input;
 use ir3_programs::seeds::program_seed;
 use std::fs::{self, File};
 use std::io::{BufRead, Read, Write};
@@ -246,7 +246,7 @@ fn an_unsound_prover_is_5() {
         plain && run(folder.path(), &format!("check {pair} --engine interpreter")).0 == Some(1)
     });
     let pair = forged.expect("a pair that differs");
-    let [before, after] = report::load_pair(Path::new(&pair), None).expect("a pair").map(|side| side.text());
+    let [before, after] = input::load_pair(Path::new(&pair), None).expect("a pair").map(|side| side.text());
     let cache = Cache::new(&folder.path().join("cache")).expect("a folder");
     let key = VerdictKey::of(&[target.name, "Uninterpreted", &before, &after]);
     cache.put(key, &Vec::<String>::new());

@@ -1,9 +1,9 @@
 //! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules above it there, so there is no
 //! cycle.
 //!
-//! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer
-//! with modules of its own. Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that
-//! of its target. Comments do not count, nor do tests, which may use everything.
+//! A line of the map that begins with a path under `src/` names a module, a folder or a file, of the package above it. Every path in code that
+//! begins with `crate::` or goes up by `super::` leads from the module of its file to that of its target. Comments do not count, nor do
+//! tests, which may use everything. The order of packages is that of their manifests, which cargo checks.
 
 use ir3_compiler::ir3::Opcode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 /// A package: the folder of its sources, and its modules in the order of the map.
 struct Package {
     sources: PathBuf,
-    modules: Vec<Vec<String>>,
+    modules: Vec<String>,
 }
 
-/// The packages of a map. A line of the map names a package (`    compiler/ …`) or a module of it (`      src/nir/ …`).
+/// The packages of a map. A line of the map names a package (`    verifier/prove/ …`) or a module of it (`      src/solver/ …`).
 fn packages(map: &str, root: &Path) -> Vec<Package> {
     let mut packages: Vec<Package> = Vec::new();
     for line in map.lines().filter(|line| !line.ends_with("a package of its own")) {
@@ -25,7 +25,7 @@ fn packages(map: &str, root: &Path) -> Vec<Package> {
         if let Some(path) = word.strip_prefix("src/") {
             let path = path.trim_end_matches('/').trim_end_matches(".rs");
             let package = packages.last_mut().expect("a package before its modules");
-            package.modules.push(path.split('/').map(str::to_owned).collect());
+            package.modules.push(path.to_owned());
         } else if let Some(name) = word.strip_suffix('/').filter(|name| root.join(name).join("src").is_dir()) {
             packages.push(Package { sources: root.join(name).join("src"), modules: Vec::new() });
         }
@@ -34,23 +34,19 @@ fn packages(map: &str, root: &Path) -> Vec<Package> {
 }
 
 impl Package {
-    /// The number of the module of a path of names. A layer is no module: its re-exports belong to the module that they come from.
+    /// The number of the module of a path of names. A re-export of the root belongs to the module that it comes from.
     fn module_of(&self, path: &[String]) -> Option<usize> {
-        let is_layer = |module: &[String]| {
-            self.modules.iter().any(|other| other.len() > module.len() && other.starts_with(module))
-        };
-        let lies_in = |module: &Vec<String>| path.starts_with(module) && !is_layer(module);
-        if let Some(found) = (0..self.modules.len()).find(|&i| lies_in(&self.modules[i])) {
-            return Some(found);
-        }
-        let (layer, name) = (path.first()?, path.get(1)?);
-        let text = fs::read_to_string(self.sources.join(layer).join("mod.rs")).ok()?;
-        let mut exports = text.split("pub use ").skip(1).filter_map(|rest| rest.split_once(';')?.0.split_once("::"));
-        let (from, _) = exports.find(|(_, names)| {
-            names.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|exported| exported == name)
-        })?;
-        let path = [layer.clone(), from.to_owned()];
-        self.modules.iter().position(|module| *module == path)
+        let name = path.first()?;
+        let module = |name: &str| self.modules.iter().position(|module| module == name);
+        module(name).or_else(|| {
+            let text = fs::read_to_string(self.sources.join("lib.rs")).ok()?;
+            let mut exports =
+                text.split("pub use ").skip(1).filter_map(|rest| rest.split_once(';')?.0.split_once("::"));
+            let (from, _) = exports.find(|(_, names)| {
+                names.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|exported| exported == name)
+            })?;
+            module(from)
+        })
     }
 
     /// All uses that the order does not allow, and sources that belong to no module of the map.
@@ -68,8 +64,7 @@ impl Package {
                 names.pop();
             }
             let is_test = |name: &String| name == "tests" || name.ends_with("_tests");
-            let is_layer = self.modules.iter().any(|module| module.len() > names.len() && module.starts_with(&names));
-            if names.iter().any(is_test) || is_layer || names == ["lib"] {
+            if names.iter().any(is_test) || names == ["lib"] {
                 continue;
             }
             let Some(own) = self.module_of(&names) else {
@@ -81,7 +76,7 @@ impl Package {
                 let at = format!("{}: uses {}", file.display(), target.join("::"));
                 match self.module_of(&target) {
                     Some(used) if used <= own => {}
-                    Some(_) => faults.push(format!("{at}, which is below {}", self.modules[own].join("/"))),
+                    Some(_) => faults.push(format!("{at}, which is below {}", self.modules[own])),
                     None => faults.push(format!("{at}, which is in no module of the map")),
                 }
             }
@@ -184,10 +179,13 @@ fn modules_use_what_stands_above_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let map = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
     let packages = packages(&map, &root);
-    assert_eq!(packages.len(), 2, "packages of the map");
+    assert_eq!(packages.len(), 9, "packages of the map");
     let mut message = String::new();
-    for package in &packages {
-        assert!(package.modules.len() > 10, "modules of {}", package.sources.display());
+    // The others are programs and campaigns, whose modules are not listed.
+    let listed: Vec<&Package> = packages.iter().filter(|package| !package.modules.is_empty()).collect();
+    assert_eq!(listed.len(), 5, "packages with modules");
+    for package in listed {
+        assert!(package.modules.len() > 5, "modules of {}", package.sources.display());
         for fault in package.faults() {
             let _ = writeln!(message, "{fault}");
         }
@@ -211,7 +209,7 @@ fn an_arrow_that_points_up_is_found() {
     fs::write(sources.join("low.rs"), "use crate::high::X;\n").expect("written");
     fs::write(sources.join("high/mod.rs"), "use crate::low::Y;\n").expect("written");
     fs::write(sources.join("other.rs"), "").expect("written");
-    let modules = ["low", "high"].map(|name| vec![name.to_owned()]).to_vec();
+    let modules = ["low", "high"].map(str::to_owned).to_vec();
     let faults = Package { sources: sources.clone(), modules }.faults();
     fs::remove_dir_all(&sources).expect("removed");
     assert!(faults.len() == 2, "{faults:?}");
@@ -234,30 +232,31 @@ const ENGINE_CALLS: [&str; 9] = [
 
 /// Files that may have them: the judge, the engines, and the campaigns that test the engines one by one. (A page shows
 /// the message of the register checker next to a failure that was judged.)
-const CALLERS: [&str; 12] = [
-    "harness/check/judge.rs",
-    "harness/check/memory_order/mod.rs",
-    "harness/check/engine.rs",
-    "harness/check/smt.rs",
-    "harness/check/interpreter.rs",
-    "harness/campaigns/cases.rs",
-    "harness/campaigns/kill_matrix.rs",
-    "harness/campaigns/machine.rs",
-    "harness/campaigns/prover_mutants.rs",
-    "harness/report/page/mod.rs",
-    "cli/asking.rs",
-    "cli/pairs.rs",
+const CALLERS: [&str; 11] = [
+    "harness/src/check/judge.rs",
+    "harness/src/check/memory_order/mod.rs",
+    "harness/src/check/engine.rs",
+    "harness/src/check/smt.rs",
+    "harness/src/check/interpreter.rs",
+    "harness/src/report/page/mod.rs",
+    "selftest/src/cases.rs",
+    "selftest/src/kill_matrix.rs",
+    "selftest/src/machine.rs",
+    "selftest/src/prover_mutants.rs",
+    "src/selftest/pairs.rs",
 ];
 
 /// Every command and campaign compares programs by `Judge::judge`, so that one policy holds for all.
 #[test]
 fn only_the_judge_calls_engines() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let verifier = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Not the engines themselves, which are in `prove`.
+    let sources = ["semantics/src", "programs/src", "harness/src", "selftest/src", "cli/src", "src"];
     let mut faults = Vec::new();
     let mut callers = BTreeSet::new();
-    for file in rust_files(&sources) {
-        let path = file.strip_prefix(&sources).expect("a source").to_string_lossy().into_owned();
-        if path.starts_with("prove/") || path.split('/').any(|part| part == "tests" || part == "tests.rs") {
+    for file in sources.iter().flat_map(|sources| rust_files(&verifier.join(sources))) {
+        let path = file.strip_prefix(verifier).expect("a source").to_string_lossy().into_owned();
+        if path.split('/').any(|part| part == "tests" || part == "tests.rs") {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a source");
@@ -272,7 +271,7 @@ fn only_the_judge_calls_engines() {
         }
     }
     assert!(faults.is_empty(), "only the judge compares programs:\n{}", faults.join("\n"));
-    assert!(callers.contains("harness/check/judge.rs"), "the test has lost the judge: {callers:?}");
+    assert!(callers.contains("harness/src/check/judge.rs"), "the test has lost the judge: {callers:?}");
 }
 
 /// Files of the compiler with a list of four or more opcodes: tables that give each opcode something of its own, where several have the same.

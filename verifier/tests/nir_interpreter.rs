@@ -4,7 +4,7 @@ use super::common;
 
 use std::collections::BTreeMap;
 
-use ir3_harness::report::load;
+use ir3_programs::input::load;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::nir::Decoded;

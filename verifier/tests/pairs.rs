@@ -17,8 +17,8 @@
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Answer, EngineKind, Engines};
 use ir3_harness::check::{Smt, Verdict};
-use ir3_harness::report;
 use ir3_programs::Question;
+use ir3_programs::input;
 use ir3_programs::seeds::env_seeds;
 use ir3_prove::simulation::Limits;
 use ir3_prove::solver::Budget;
@@ -180,7 +180,7 @@ fn expectation(line: &str) -> Option<(PairVerdict, Vec<(String, String)>)> {
 }
 
 fn load(path: &Path, target: &Target) -> Result<[Snapshot; 2], String> {
-    report::load_pair(path, Some(*target)).map_err(|error| error.to_string())
+    input::load_pair(path, Some(*target)).map_err(|error| error.to_string())
 }
 
 /// Writes the verdict that was found to the first line.

@@ -1,7 +1,7 @@
 //! `reduce --test CMD` and `reduce BEFORE AFTER`.
 
 use crate::common::folder::{Folder, run, write_script};
-use ir3_harness::report;
+use ir3_programs::input;
 use std::fs;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn corpus(path: &str) -> String {
 
 /// The number of instructions of a program.
 fn size(path: &Path) -> usize {
-    report::load(path, None).expect("a program that was written").remove(0).program.instruction_count()
+    input::load(path, None).expect("a program that was written").remove(0).program.instruction_count()
 }
 
 #[test]

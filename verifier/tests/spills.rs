@@ -9,10 +9,10 @@ use ir3_compiler::regalloc::lower_spills;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::fuzzing::program_registers;
 use ir3_harness::check::{Checker, Verdict, compare_snapshots};
-use ir3_harness::report;
 use ir3_programs::generator;
 use ir3_programs::generator::{Features, Profile};
-use ir3_programs::mesa::input;
+use ir3_programs::input::load;
+use ir3_programs::mesa::input::collect_paths;
 use ir3_programs::seeds::{env_seeds, program_seed};
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
@@ -80,10 +80,10 @@ fn the_corpus_with_few_registers() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     let mut spilled = 0;
     for folder in ["algorithms", "control-flow", "pressure", "vectors", "half", "memory"] {
-        for path in input::collect_paths(&[root.join(folder)]).unwrap() {
+        for path in collect_paths(&[root.join(folder)]).unwrap() {
             for (gpu, registers) in [("a660", "min"), ("a540", "min"), ("a750", "min+3")] {
                 let target = Target::by_name(gpu).unwrap();
-                for named in report::load(&path, Some(target)).unwrap() {
+                for named in load(&path, Some(target)).unwrap() {
                     let Snapshot::Nir(shader) = &named.program else { continue };
                     let mut checker = Checker::new(target, options(registers.parse().unwrap()));
                     let report = checker.program(shader, &Env::from_seeds(&env_seeds(3, 2)), None);

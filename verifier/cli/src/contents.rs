@@ -1,6 +1,6 @@
 //! The contents of a file, for messages about missing parts.
 
-use ir3_harness::report::machine_code::machine_code;
+use ir3_programs::input::machine_code::machine_code;
 use ir3_programs::mesa::{Log, SectionKind, input};
 use std::collections::BTreeMap;
 use std::path::Path;

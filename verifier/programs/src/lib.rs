@@ -1,6 +1,6 @@
 //! Sources of programs.
 //!
-//! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
+//! [`input`] reads the programs of files, [`mesa`] Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
 //! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
 //! [`variants`] are programs with pieces of others, [`divergence`] and [`adversarial`] pairs against the soundness of
 //! proofs, [`planted_bugs`] compilers with a bug. [`foreign`] is the interface for programs of other compilers.
@@ -14,6 +14,7 @@ pub mod divergence;
 pub mod equivalent_pairs;
 pub mod foreign;
 pub mod generator;
+pub mod input;
 pub mod mesa;
 pub mod mutations;
 pub mod numbers;

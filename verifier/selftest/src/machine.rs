@@ -5,7 +5,7 @@
 use ir3_compiler::nir::{InstrData, Shader};
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Unknown, Verdict, compare_on_machine, run_snapshot};
-use ir3_harness::report::NativeProgram;
+use ir3_programs::input::NativeProgram;
 use ir3_programs::seeds::ProgramEnvs;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;

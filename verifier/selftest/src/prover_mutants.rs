@@ -12,9 +12,9 @@ use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Engine as _, EngineKind, Registers};
 use ir3_harness::check::{Verdict, compare_snapshots};
-use ir3_harness::report;
 use ir3_programs::adversarial;
 use ir3_programs::adversarial::{FAMILIES, Family};
+use ir3_programs::input;
 use ir3_programs::seeds::program_seed;
 use ir3_programs::{Case, Question};
 use ir3_prove::simulation;
@@ -138,7 +138,7 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
             if !differs || expected.contains("gpu=") {
                 continue;
             }
-            let [before, after] = report::load_pair(&file, Some(*machine)).map_err(|error| error.to_string())?;
+            let [before, after] = input::load_pair(&file, Some(*machine)).map_err(|error| error.to_string())?;
             found.push(Candidate {
                 campaign: BY_HAND,
                 number: found.len() as u64,
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn pairs_by_hand_are_read() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pairs");
         let pairs = by_hand(&folder, &machine()).unwrap();
         let of_guards = pairs.iter().filter(|pair| pair.change.starts_with("guards/")).count();
         assert!(pairs.len() > 100 && of_guards >= 20, "{} pairs, {of_guards} of guards", pairs.len());

@@ -14,10 +14,10 @@ use ir3_harness::check::{
     Refutation, Search, Summary, TextPair, Unknown, Verdict,
 };
 use ir3_harness::mesa::{Checked, NIR, Settings, Sides};
-use ir3_harness::report;
-use ir3_harness::report::Named;
 use ir3_harness::report::page::PageFolder;
 use ir3_harness::report::pair::PairEvidence;
+use ir3_programs::input;
+use ir3_programs::input::Named;
 use ir3_programs::mesa::input::{InputKind, Source};
 use ir3_programs::mesa::pair_file::read_pair;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
@@ -74,7 +74,7 @@ const MOST_NAMED: usize = 8;
 /// Reads the programs of two files, which are as many.
 fn programs_of([before, after]: [Source; 2], gpu: Option<Target>) -> Result<Vec<[Named; 2]>, Failure> {
     let paths = [&before, &after].map(|source| source.path.display().to_string());
-    let (before, after) = (report::load_source(before, gpu)?, report::load_source(after, gpu)?);
+    let (before, after) = (input::load_source(before, gpu)?, input::load_source(after, gpu)?);
     if before.len() != after.len() {
         let [first, second] = &paths;
         let (found, expected) = (after.len(), before.len());

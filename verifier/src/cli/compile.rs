@@ -7,7 +7,7 @@ use ir3_compiler::compilation;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Backend;
 use ir3_harness::mesa::print;
-use ir3_harness::report;
+use ir3_programs::input;
 use ir3_programs::planted_bugs;
 use ir3_semantics::Snapshot;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Compile {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let path = if self.beside { self.path.with_extension("nir") } else { self.path.clone() };
-        for named in report::load(&path, self.gpu.given())? {
+        for named in input::load(&path, self.gpu.given())? {
             let Snapshot::Nir(shader) = &named.program else {
                 let found = named.program.language();
                 return Err(format!("{}: found a program in {found}, expected nir", named.name).into());

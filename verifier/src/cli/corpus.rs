@@ -7,7 +7,7 @@ use ir3_compiler::nir::write;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::corpus::{Corpus, CorpusProgram, file_name, kept};
 use ir3_harness::campaigns::fuzzing::Campaign;
-use ir3_harness::report;
+use ir3_programs::input;
 use ir3_semantics::Snapshot;
 use std::fs;
 use std::io::ErrorKind;
@@ -39,7 +39,7 @@ impl CorpusArgs {
                 continue;
             }
             for file in paths::files(std::slice::from_ref(path))?.0 {
-                for text in report::unread(&file, None) {
+                for text in input::unread(&file, None) {
                     let named = text.map_err(Failure::from).and_then(|text| text.read().map_err(Failure::from));
                     match named.map(|named| (named.name, named.program)) {
                         Ok((name, Snapshot::Nir(shader))) => programs.push(CorpusProgram { name, shader: *shader }),

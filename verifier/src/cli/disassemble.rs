@@ -4,7 +4,7 @@ use crate::{Exit, Failure, Gpu, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::machine::listing::{self, Item};
 use ir3_compiler::target::Generation;
-use ir3_harness::report::machine_code::{MachineCode, machine_code};
+use ir3_programs::input::machine_code::{MachineCode, machine_code};
 use ir3_programs::mesa::{InputKind, Source};
 use serde::Serialize;
 use std::io::Read;

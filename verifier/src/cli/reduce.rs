@@ -13,9 +13,9 @@ use ir3_compiler::target::Target;
 use ir3_harness::check::{Checker, EngineKind, Policy, plant_of};
 use ir3_harness::fuzz_targets::ProgramInput;
 use ir3_harness::reduce::Progress;
-use ir3_harness::report;
 use ir3_harness::report::bundle;
 use ir3_harness::report::bundle::{Case, ProgramOrigin, Reduction};
+use ir3_programs::input;
 use ir3_programs::mesa::input::{InputError, InputKind};
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_programs::seeds::ProgramEnvs;
@@ -237,7 +237,7 @@ impl Reduce {
 
 /// Reads the one nir program of a file.
 fn program(path: &Path, gpu: Option<Target>) -> Result<(Shader, Target), Failure> {
-    let mut programs = report::load(path, gpu)?;
+    let mut programs = input::load(path, gpu)?;
     match (programs.pop().map(|named| (named.program, named.target)), programs.len()) {
         (Some((Snapshot::Nir(shader), target)), 0) => Ok((*shader, target)),
         (Some((other, _)), _) if other.as_nir().is_none() => {

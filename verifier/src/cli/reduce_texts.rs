@@ -16,7 +16,9 @@ use ir3_harness::check::{EngineKind, Policy, TextPair, Verdict, verify_vec4};
 use ir3_harness::reduce::command::{CommandError, TestCommand, Tested};
 use ir3_harness::reduce::pair::{self, PairOracle};
 use ir3_harness::reduce::{self, Reduced, Side, Subject, Watch};
-use ir3_harness::report::{self, Named};
+use ir3_harness::report;
+use ir3_programs::input;
+use ir3_programs::input::Named;
 use ir3_programs::seeds::{ProgramEnvs, env_seeds};
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
@@ -30,7 +32,7 @@ use std::time::Instant;
 
 /// Reads the one program of a file.
 fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
-    let mut programs = report::load(path, gpu)?;
+    let mut programs = input::load(path, gpu)?;
     match (programs.pop(), programs.len()) {
         (Some(program), 0) => Ok(program),
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),

@@ -4,7 +4,7 @@ use crate::vulkan::{self, VulkanArgs};
 use crate::{Exit, Failure, Format, Fuel, Gpu, output};
 use clap::Args;
 use ir3_harness::check::{self, run_snapshot};
-use ir3_harness::report;
+use ir3_programs::input;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::aliases::MemoryName;
 use ir3_semantics::environment::env::Env;
@@ -77,7 +77,7 @@ impl Run {
         };
         let env = self.fuel.of_one(env);
         if let Some(library) = self.vulkan.library()? {
-            let programs = report::load(&self.path, self.gpu.given())?.into_iter().map(|named| match named.program {
+            let programs = input::load(&self.path, self.gpu.given())?.into_iter().map(|named| match named.program {
                 Snapshot::Nir(shader) => Ok((named.name, *shader)),
                 _ => Err(format!("{}: found no nir, expected a program in nir", named.name)),
             });
@@ -86,7 +86,7 @@ impl Run {
         }
         let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
-        for mut named in report::load(&self.path, self.gpu.given())? {
+        for mut named in input::load(&self.path, self.gpu.given())? {
             if let Snapshot::Ir3(program) = &mut named.program {
                 named.taken.extend(check::complete(program, &named.target));
             }

@@ -3,7 +3,7 @@
 use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
-use ir3_harness::report;
+use ir3_programs::input;
 use ir3_programs::spirv::Module;
 use ir3_semantics::Snapshot;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Spirv {
 impl Spirv {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        let programs = report::load(&self.path, self.gpu.given())?;
+        let programs = input::load(&self.path, self.gpu.given())?;
         if let (Some(path), true) = (&self.output, programs.len() != 1) {
             let found = programs.len();
             return Err(format!("found {found} programs, expected one to write to {}", path.display()).into());

@@ -8,12 +8,12 @@ use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
 use ir3_compiler::pipeline::{Options, Stage, run_vec4_stage};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::{Backend, Target};
-use ir3_harness::report;
-use ir3_harness::report::Named;
 use ir3_harness::report::mesa_comparison::note::NoteCheck;
 use ir3_harness::report::mesa_comparison::{CostTable, Metrics, final_program};
 use ir3_harness::report::shader_db;
 use ir3_harness::report::shader_db::Results;
+use ir3_programs::input;
+use ir3_programs::input::Named;
 use ir3_semantics::Snapshot;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -152,7 +152,7 @@ impl StatsCommand {
         let (mut exit, mut count) = (Exit::Passed, 0);
         let start = ThreadTime::now();
         for path in files {
-            let programs = match report::load(path, self.gpu.given()) {
+            let programs = match input::load(path, self.gpu.given()) {
                 Ok(programs) => programs,
                 Err(error) if error.is_without_program() && !self.paths.contains(path) => continue,
                 Err(error) => {

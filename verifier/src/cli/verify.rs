@@ -20,11 +20,11 @@ use ir3_harness::check::{
 };
 use ir3_harness::guard::{self, Setting, Stopped};
 use ir3_harness::reduce;
-use ir3_harness::report;
 use ir3_harness::report::bundle;
 use ir3_harness::report::bundle::{Case, ProgramOrigin};
 use ir3_harness::report::page;
-use ir3_harness::report::{Named, Unread};
+use ir3_programs::input;
+use ir3_programs::input::{Named, Unread};
 use ir3_programs::mesa::input::{InputError, Lines};
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_programs::turnip::is_shader;
@@ -200,7 +200,7 @@ impl Verify {
             true => (shaders.lines(path), Some(shaders.target())),
             false => (Lines::open(path), self.gpu.given()),
         };
-        let texts = report::unread_of(lines, gpu);
+        let texts = input::unread_of(lines, gpu);
         Box::new(texts.filter_map(move |text| match text {
             Ok(text) => Some(Input::Text(text)),
             Err(error) if error.is_without_program() && !is_named => None,

@@ -2,7 +2,7 @@
 
 use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
-use ir3_harness::report::{NativeError, native};
+use ir3_programs::input::{NativeError, native};
 use ir3_programs::mesa::input;
 use ir3_selftest::machine::{Finding, run};
 use serde::Serialize;

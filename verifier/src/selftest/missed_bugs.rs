@@ -5,9 +5,8 @@ use crate::engines::PROOF_TIME;
 use crate::{Exit, Failure, Gpu, interrupt, jobs, output, values};
 use clap::Args;
 use ir3_harness::check::{DEFAULT_FUEL, EngineKind};
-use ir3_harness::report;
-use ir3_harness::report::Named;
-use ir3_programs::mesa::input;
+use ir3_programs::input::{Named, load};
+use ir3_programs::mesa::input::collect_paths;
 use ir3_programs::planted_bugs;
 use ir3_selftest::missed_bugs::{BugTrial, BugVerdict, Victim};
 use ir3_semantics::Snapshot;
@@ -90,8 +89,8 @@ impl MissedBugs {
     pub fn run(&self) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&EngineKind::ALL, PROOF_TIME)?;
         let mut programs = Vec::new();
-        for path in input::collect_paths(&self.paths)? {
-            programs.extend(report::load(&path, self.gpu.given())?);
+        for path in collect_paths(&self.paths)? {
+            programs.extend(load(&path, self.gpu.given())?);
         }
         let programs: Vec<Named> = programs.into_iter().step_by(self.every).collect();
         let counts =

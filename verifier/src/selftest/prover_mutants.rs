@@ -86,7 +86,7 @@ impl ProverMutants {
         self.found.as_deref().map(exit::try_folder).transpose()?;
         if let Err(error @ NotBuilt) = observe(|| ()) {
             return Err(format!(
-                "{error}: cargo run --release --features prover-mutants --bin ir3-equiv -- self-test prover-mutants"
+                "{error}: cargo run --release --features prover-mutants --bin ir3-selftest -- prover-mutants"
             )
             .into());
         }

@@ -9,7 +9,6 @@
 //! follow each other, the location has the component after it (`FRAG_RESULT_DATA0.y`). A program whose inputs or driver
 //! parameters Mesa's lists cannot express is refused ([`PrintError`]).
 
-use crate::report::natives;
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
 use ir3_compiler::ir3::const_words::NamedConstWords;
@@ -23,6 +22,7 @@ use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::occupancy::Workload;
 use ir3_compiler::target::{Backend, Generation, Target};
+use ir3_programs::input::natives;
 use ir3_programs::mesa::native::NativePrefetch;
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_semantics::support::random::text_hash;

@@ -4,8 +4,6 @@
 //! memory accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the
 //! allocator has added to the offsets that the text before it has.
 
-use super::machine_code::{CompletedCode, MachineCode, machine_code};
-use super::programs::{read_ir3, target_of};
 use crate::check::legal;
 use cranelift_entity::EntityRef;
 use ir3_compiler::compilation::compile;
@@ -19,6 +17,8 @@ use ir3_compiler::machine::{Code, Ip, listing};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_programs::generator::{self, Features, Profile};
+use ir3_programs::input::machine_code::{CompletedCode, MachineCode, machine_code};
+use ir3_programs::input::programs::{read_ir3, target_of};
 use ir3_programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use ir3_programs::mesa::log::{Log, Section, SectionKind};
 use ir3_programs::mesa::native::listed_words;

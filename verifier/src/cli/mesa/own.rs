@@ -13,7 +13,7 @@ use ir3_harness::check::{
 use ir3_harness::mesa::Settings;
 use ir3_harness::report::bundle::{self, Case, ProgramOrigin};
 use ir3_harness::report::mesa_comparison::ShaderCosts;
-use ir3_harness::report::read_log_nir;
+use ir3_programs::input::read_log_nir;
 use ir3_programs::mesa::shader::LogShader;
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_semantics::environment::env::Env;

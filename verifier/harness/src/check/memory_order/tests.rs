@@ -2,20 +2,20 @@
 
 use super::*;
 use crate::check::{Boundary, Engines, Judge, Policy, ProgramInputs, Search, Smt, Unknown, Verdict};
-use crate::report;
 use ir3_compiler::compilation::compile;
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::Options;
 use ir3_programs::generator::{Features, Profile, from_seed};
+use ir3_programs::input;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::aliases::Aliasing;
 use std::path::Path;
 
 /// A pair of corpus/pairs.
 fn pair(name: &str) -> [Snapshot; 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pairs");
     let path = folder.join(format!("{name}.pair"));
-    report::load_pair(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"))
+    input::load_pair(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn found_in(name: &str, envs: &[Env]) -> Option<MemoryOrder> {

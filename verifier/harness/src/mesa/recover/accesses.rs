@@ -5,7 +5,6 @@
 //! agree. An access that is in no word has the attributes of its operands, or of all words of its opcode.
 
 use super::phases::Phase;
-use crate::report::natives;
 use ir3_compiler::ir3::{
     AddressSpace, Attrs, Instr, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, Program, Src, SrcOperand,
     TextureAttrs, Type, Value,
@@ -13,6 +12,7 @@ use ir3_compiler::ir3::{
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::{Generation, Target};
+use ir3_programs::input::natives;
 use rustc_hash::{FxHashMap, FxHashSet};
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 use std::collections::BTreeSet;

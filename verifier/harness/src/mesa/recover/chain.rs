@@ -10,12 +10,12 @@
 //! instruction. It begins with a `bar` of its own if the previous stage stores to shared memory: all programs have it,
 //! or none.
 
-use crate::report::natives;
 use ir3_compiler::ir3::{self, Opcode, Program};
 use ir3_compiler::nir::{
     Block, CfNode, Index, IndexKind, Indices, InstrData, Intrinsic, IntrinsicOp, IoSemantics, MemoryModes, Scope,
     Shader, Stage,
 };
+use ir3_programs::input::natives;
 use ir3_programs::mesa::native::Native;
 use smallvec::SmallVec;
 

@@ -5,13 +5,13 @@
 //! all sections. A source of `end` is printed with its number in the list of outputs.
 
 use super::contradiction::{Contradiction, place};
-use crate::report::natives;
 use ir3_compiler::ir3::aliases::{self, AliasError, Aliased, Stored};
 use ir3_compiler::ir3::{
     Attrs, ConstLayout, InputKind, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, ShaderStage, WriteMask,
 };
 use ir3_compiler::machine::{EntryRegister, Interface};
 use ir3_compiler::nir::{Shader, Stage};
+use ir3_programs::input::natives;
 use ir3_programs::mesa::Section;
 use ir3_programs::mesa::native::{Native, NativeInput};
 use rustc_hash::{FxHashMap, FxHashSet};

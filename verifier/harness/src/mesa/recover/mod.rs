@@ -21,14 +21,14 @@ mod textures;
 mod varyings;
 
 use super::statements;
-use crate::report::natives;
-use crate::report::programs::read_nir;
 pub use contradiction::Contradiction;
 use ir3_compiler::ir3::aliases::Stored;
 use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_compiler::target::{Generation, Target};
+use ir3_programs::input::natives;
+use ir3_programs::input::programs::read_nir;
 use ir3_programs::mesa::mixed::mixed_at;
 use ir3_programs::mesa::native::{Native, assembled_words, listed_words};
 use ir3_programs::mesa::shader::LogShader;

@@ -477,7 +477,7 @@ mod tests {
     /// same instructions.
     #[test]
     fn instructions_of_debug_logs_are_not_taken_for_others() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/mesa/train");
         if !folder.exists() {
             println!("skipped: {} is absent", folder.display());
             return;

@@ -6,10 +6,10 @@
 //! have the texture instructions in the order of nir, so the kinds of their flags and opcodes are those of nir's operations, where both have
 //! the same number of them. Otherwise a texture is of the kind of all instructions that name it.
 
-use crate::report::natives::descriptor;
 use ir3_compiler::ir3::{self, InstrFlags, Opcode, Program};
 use ir3_compiler::nir::{Def, ImageDim, Instr, InstrData, Shader, Tex, TexOp, TexSrcKind};
 use ir3_compiler::target::Target;
+use ir3_programs::input::natives::descriptor;
 
 /// The texture instructions of a shader.
 pub(super) struct Texts<'p> {

@@ -3,9 +3,9 @@
 //! A varying has four times its base in nir, plus its component. Before the last pass, Mesa packs those that are read: the list
 //! of inputs after the code has their final numbers. All programs get those of nir.
 
-use crate::report::natives;
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, PhysReg, SrcOperand};
 use ir3_compiler::nir::{Shader, Stage};
+use ir3_programs::input::natives;
 use ir3_programs::mesa::native::Native;
 use rustc_hash::FxHashMap;
 

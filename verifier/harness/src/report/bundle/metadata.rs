@@ -378,7 +378,7 @@ fn content(path: &Path, expected: &'static str) -> Result<String, ReadError> {
 
 fn program(path: &Path, expected: &'static str) -> Result<Shader, ReadError> {
     content(path, expected)?;
-    let mut programs = crate::report::load(path, None)?;
+    let mut programs = ir3_programs::input::load(path, None)?;
     match programs.pop().map(|named| named.program) {
         Some(Snapshot::Nir(shader)) => Ok(*shader),
         _ => Err(ReadError::NoFile { path: path.to_owned(), expected }),

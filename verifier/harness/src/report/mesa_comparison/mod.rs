@@ -7,12 +7,12 @@
 
 pub mod note;
 
-use super::load;
 use ir3_compiler::ir3::{self, workload};
 use ir3_compiler::pipeline::{CompileError, Options, Stage};
 use ir3_compiler::stats::{Branches, Stats};
 use ir3_compiler::target::Target;
 use ir3_compiler::{compilation, nir};
+use ir3_programs::input::load;
 use ir3_programs::mesa::input::FilePosition;
 use ir3_programs::mesa::{InputError, Log, Section, SectionKind, Source, Statistics, mesa_counts};
 use ir3_semantics::Snapshot;

@@ -192,7 +192,7 @@ fn canonical(operation: &Operation, is_float: bool, value: Vector) -> Vector {
 /// The shared file, if it is installed.
 fn table() -> Option<String> {
     let shared = std::env::var_os("IR3_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(shared).join("semantics/nir-constants.tsv");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(shared).join("semantics/nir-constants.tsv");
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
         println!("{} is absent: nothing is compared", path.display());

@@ -2,11 +2,11 @@
 //! driver's list.
 
 use super::descriptor;
+use crate::mesa::native::NativePrefetch;
 use ir3_compiler::ir3::{
     self, Attrs, Dst, InstrFlags, Opcode, PhysReg, Place, RegClass, Src, TextureAttrs, Type, WriteMask,
 };
 use ir3_compiler::nir::{BaseType, InstrData, Shader, TexOp, TexSrcKind};
-use ir3_programs::mesa::native::NativePrefetch;
 
 /// Attributes from nir of a sample that is issued before the program starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ struct Prefetched {
 ///
 /// # Errors
 /// If nir has no such instruction, or several that differ.
-pub(crate) fn complete(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
+pub fn complete(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result<(), String> {
     let half = prefetch.dsts.first().is_some_and(|dst| dst.class.half);
     let Attrs::Texture(attrs) = &mut prefetch.attrs else { return Ok(()) };
     let (texture, sampler) = (attrs.texture.map(u64::from), attrs.sampler.map(u64::from));
@@ -64,7 +64,7 @@ pub(crate) fn complete(prefetch: &mut ir3::InstrData, shader: &Shader) -> Result
 }
 
 /// The command of a sample before the program starts.
-pub(crate) fn command(data: &ir3::InstrData) -> Option<NativePrefetch> {
+pub fn command(data: &ir3::InstrData) -> Option<NativePrefetch> {
     let (Attrs::Texture(attrs), dst) = (&data.attrs, data.dsts.first()?) else { return None };
     Some(NativePrefetch {
         register: dst.place.reg()?,

@@ -1,14 +1,14 @@
 //! Loads programs from files.
 
 use super::machine_code::{MachineCode, machine_code};
+use crate::mesa::fragment::{self, CompletedNir, OldText};
+use crate::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
+use crate::mesa::log::{self, Log, LogReader, Section, SectionKind};
+use crate::mesa::pair_file::read_pair;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
 use ir3_compiler::{ir3, nir, vec4};
-use ir3_programs::mesa::fragment::{self, CompletedNir, OldText};
-use ir3_programs::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
-use ir3_programs::mesa::log::{self, Log, LogReader, Section, SectionKind};
-use ir3_programs::mesa::pair_file::read_pair;
 use ir3_semantics::Snapshot;
 use std::collections::VecDeque;
 use std::io::Cursor;
@@ -281,7 +281,7 @@ fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found:
 }
 
 /// The GPU of a log.
-pub(super) fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
+pub fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
     let mut target = gpu;
     for (line, generation) in log.generations() {
         expect_generation(&mut target, path, line, generation)?;
@@ -365,7 +365,7 @@ pub fn read_log_nir(path: &Path, section: &Section) -> Result<nir::Shader, Input
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.
-pub(crate) fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
+pub fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
     let shader = nir::text::read(text).map_err(|error| InputError::Syntax {
         place: FilePosition { path: path.to_owned(), line: error.line + skipped, column: error.column },
         found: error.found.clone(),
@@ -410,7 +410,7 @@ fn shifted(mut error: InputError, added: u32) -> InputError {
 }
 
 /// Parses and validates ir3, which may be a piece of a program. Returns the items that were added to it.
-pub(super) fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
+pub fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
     let of_syntax = |error: ir3::text::ParseError| {
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {
             return InputError::OldText { place: FilePosition { path: path.to_owned(), line, column }, sign, version };

@@ -8,9 +8,12 @@
 mod prefetches;
 mod registers;
 
-pub(crate) use prefetches::{command as prefetch_command, complete as complete_prefetch};
+pub use prefetches::{command as prefetch_command, complete as complete_prefetch};
 
 use super::programs::{read_nir, target_of};
+use crate::mesa::input::{InputError, Source};
+use crate::mesa::log::{Log, Section, SectionKind};
+use crate::mesa::native::{Native, NativeInput};
 use ir3_compiler::ir3::{
     self, AddressSpace, Attrs, ConstLayout, DriverParam, Dst, InputKind, InstrFlags, Opcode, Output, PhysReg, Place,
     ShaderStage, Src, SrcOperand, SystemValue, Type, WriteMask,
@@ -18,9 +21,6 @@ use ir3_compiler::ir3::{
 use ir3_compiler::machine::{Code, EntryRegister, Interface, OutputRegister};
 use ir3_compiler::nir::{Index, InstrData, Intrinsic, IntrinsicOp, IoFlags, Shader, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::{Generation, Target};
-use ir3_programs::mesa::input::{InputError, Source};
-use ir3_programs::mesa::log::{Log, Section, SectionKind};
-use ir3_programs::mesa::native::{Native, NativeInput};
 use std::path::Path;
 
 /// A final program of Mesa, and its source.
@@ -78,7 +78,7 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
 
 /// Returns true if a program has no other barycentric coordinates than those of pixels: before a6xx a variant for one sample
 /// takes these for all (`emit_intrinsic_barycentric`).
-pub(crate) fn interpolates_at_pixels(native: &Native) -> bool {
+pub fn interpolates_at_pixels(native: &Native) -> bool {
     let names = ["CENTROID", "SAMPLE"];
     !native
         .inputs
@@ -88,7 +88,7 @@ pub(crate) fn interpolates_at_pixels(native: &Native) -> bool {
 
 /// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if there
 /// were any.
-pub(crate) fn to_pixels(shader: &mut Shader) -> bool {
+pub fn to_pixels(shader: &mut Shader) -> bool {
     let mut any = false;
     for instr in shader.entry.instrs.values_mut() {
         if let InstrData::Intrinsic(intrinsic) = instr
@@ -145,7 +145,7 @@ fn legalized(log: &Log, stage: &str) -> Result<Option<Code>, String> {
 ///
 /// # Errors
 /// A word that is no instruction of ours, or a statement of the log that contradicts another one.
-pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
+pub fn code(native: &Native, shader: &Shader, text: Option<&Code>, target: &Target) -> Result<Code, String> {
     let mut interface = Interface {
         stage: stage(shader.stage),
         workgroup_size: shader.info.workgroup_size_in_ir3(),
@@ -195,7 +195,7 @@ pub(crate) fn code(native: &Native, shader: &Shader, text: Option<&Code>, target
 ///
 /// # Errors
 /// If one occurs without the other.
-pub(crate) fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
+pub fn chsh_of(opcodes: &[Opcode]) -> Result<Option<usize>, String> {
     let [chmask, chsh] =
         [Opcode::Chmask, Opcode::Chsh].map(|wanted| opcodes.iter().position(|&opcode| opcode == wanted));
     match (chmask, chsh) {
@@ -383,7 +383,7 @@ impl UsedMemory {
 
 /// Returns true if all that `stib` stores, or `ldib` loads, is in buffers, and no element has 8 bits: the shader stores to no image, or loads
 /// from none.
-pub(crate) fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
+pub fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
     use IntrinsicOp::{BindlessImageLoad, BindlessImageStore, ImageLoad, ImageStore};
     let of_images = match opcode {
         Opcode::Stib => [ImageStore, BindlessImageStore],
@@ -396,7 +396,7 @@ pub(crate) fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
 }
 
 /// The descriptor that a value names, if it is a constant.
-pub(crate) fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor> {
+pub fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descriptor> {
     match &shader.entry.instrs[shader.entry.defs[def].instr] {
         InstrData::Intrinsic(resource) if resource.op == IntrinsicOp::BindlessResourceIr3 => {
             Some((resource.indices.desc_set(), shader.entry.as_const_scalar(*resource.srcs.first()?)?))
@@ -405,7 +405,7 @@ pub(crate) fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option
     }
 }
 
-pub(crate) const fn stage(stage: Stage) -> Option<ShaderStage> {
+pub const fn stage(stage: Stage) -> Option<ShaderStage> {
     Some(match stage {
         Stage::Vertex => ShaderStage::Vertex,
         Stage::TessCtrl => ShaderStage::TessControl,
@@ -418,7 +418,7 @@ pub(crate) const fn stage(stage: Stage) -> Option<ShaderStage> {
 }
 
 /// The words that the driver fills.
-pub(crate) fn consts(native: &Native, stage: Stage) -> ConstLayout {
+pub fn consts(native: &Native, stage: Stage) -> ConstLayout {
     let mut layout = ConstLayout { immediates: native.immediates.clone(), ..ConstLayout::default() };
     if let Some(first) = native.group("driver_params") {
         let length = native.vec4s("driver_params").map_or(u16::MAX, |vec4s| vec4s.saturating_mul(4));
@@ -471,7 +471,7 @@ const CLIP_PLANES: u8 = 8;
 const VIEWS: u8 = 16;
 
 /// Driver parameters by their first word, with the number of components (`ir3_shader.h`).
-pub(crate) fn driver_params(stage: Stage) -> Vec<(u16, SystemValue, u16)> {
+pub fn driver_params(stage: Stage) -> Vec<(u16, SystemValue, u16)> {
     use SystemValue::*;
     match stage {
         Stage::Compute | Stage::Kernel => vec![
@@ -554,7 +554,7 @@ fn entry(register: PhysReg, class: ir3::RegClass, components: u32, input: InputK
 }
 
 /// The system values that registers hold, by Mesa's names.
-pub(crate) const SYSTEM_VALUES: &[(&str, SystemValue)] = {
+pub const SYSTEM_VALUES: &[(&str, SystemValue)] = {
     use SystemValue::*;
     &[
         ("WORKGROUP_ID", WorkgroupId),
@@ -588,12 +588,12 @@ pub(crate) const SYSTEM_VALUES: &[(&str, SystemValue)] = {
 };
 
 /// A system value by Mesa's name.
-pub(crate) fn system_value(name: &str) -> Option<SystemValue> {
+pub fn system_value(name: &str) -> Option<SystemValue> {
     SYSTEM_VALUES.iter().find(|(its, _)| *its == name).map(|&(_, value)| value)
 }
 
 /// The number of the input at a location.
-pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
+pub fn loaded(shader: &Shader, location: &str) -> Option<u16> {
     use IntrinsicOp::{LoadInput, LoadInterpolatedInput};
     let is_load = |op: IntrinsicOp| matches!(op, LoadInput | LoadInterpolatedInput);
     at_location(shader, location, is_load).next().map(|(base, _)| base)
@@ -602,7 +602,7 @@ pub(crate) fn loaded(shader: &Shader, location: &str) -> Option<u16> {
 /// The outputs of the list after the code that nir stores, with their components that are stored. A location may have
 /// the first of these components after it, as `FRAG_RESULT_DATA0.y`: our own programs have the components of an output
 /// in registers that do not follow each other. An output of each view is listed once a view, in their order.
-pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
+pub fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, WriteMask)>> {
     let locations = native.outputs.iter().map(|output| &output.location);
     locations
         .clone()
@@ -617,7 +617,7 @@ pub(crate) fn outputs(native: &Native, shader: &Shader) -> Vec<Option<(Output, W
 }
 
 /// A location, and the component after it.
-pub(crate) fn first_component(location: &str) -> (&str, u8) {
+pub fn first_component(location: &str) -> (&str, u8) {
     let component = |name: &str| ["x", "y", "z", "w"].iter().position(|its| *its == name);
     let split = location.split_once('.').and_then(|(location, name)| Some((location, component(name)? as u8)));
     split.unwrap_or((location, 0))

@@ -8,7 +8,7 @@ use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
 /// of registers that the accesses to resources before a6xx use (`ldgb`, `stgb`, `ldib`, `stib`, `atomic.s`). Their
 /// words encode the number of dimensions and of components that are loaded, and 4 dimensions for every buffer
 /// (`ir3_a4xx.c`).
-pub(super) fn complete(code: &mut Code, text: &Code) {
+pub fn complete(code: &mut Code, text: &Code) {
     for (ip, instr) in &mut code.instrs {
         let said = text.instrs.get(ip);
         // One word for both.

@@ -5,6 +5,7 @@
 //! after the last instruction, and the end as the target of branches that leave the text.
 
 use super::natives;
+use crate::mesa::input::{FilePosition, InputError};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{
     DriverParam, Dst, InputKind, InstrData, Opcode, PhysReg, Place, Program, RegClass, ShaderStage, SystemValue,
@@ -15,7 +16,6 @@ use ir3_compiler::machine::encoding;
 use ir3_compiler::machine::listing::{self, Assembled, Directive, Format, ListingError};
 use ir3_compiler::machine::{Code, CodeInstr, EntryRegister, Interface, Ip};
 use ir3_compiler::target::{Generation, Target};
-use ir3_programs::mesa::input::{FilePosition, InputError};
 use std::path::Path;
 
 /// A program in machine code.

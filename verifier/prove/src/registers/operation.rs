@@ -5,6 +5,7 @@ use super::effects::{commutes, is_of_one_lane, writes_constants, writes_one_lane
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
 use super::location::{Locations, Piece};
+use super::uniform::Together;
 use super::walk::LockstepWalk;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -15,7 +16,7 @@ use ir3_compiler::ir3::{
 use ir3_semantics::header::is_unprinted;
 use ir3_semantics::machine::arrays::reach;
 use ir3_semantics::support::guards::{Guard, left_out};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Returns true if an instruction has no effect but its results, and these depend on nothing but its sources. (A write
@@ -400,7 +401,8 @@ impl LockstepWalk<'_> {
         let clones = self.clones.get_or_init(|| Rematerialisations::new(&self.source));
         for candidate in clones.candidates(t, &self.target, &self.here) {
             let s = &self.source.program.instrs[candidate];
-            if self.is_computed(candidate) && self.same_shape(s, t).is_ok() && self.computes_same(s, t) {
+            let is_kept = self.keeps_shared(clones, candidate);
+            if is_kept && self.is_computed(candidate) && self.same_shape(s, t).is_ok() && self.computes_same(s, t) {
                 let x = self.piece(self.source.component(&s.dsts[0].place, dst.class, 0, false))?;
                 found.extend(x.zip(0..));
             }
@@ -409,7 +411,8 @@ impl LockstepWalk<'_> {
         while let Some(&(x, k)) = found.get(at) {
             at += 1;
             for &(copy, to) in clones.copies.get(&x).into_iter().flatten() {
-                if self.is_computed(copy) && !found.contains(&(to, k)) {
+                let is_kept = self.keeps_shared(clones, copy);
+                if is_kept && self.is_computed(copy) && !found.contains(&(to, k)) {
                     found.push((to, k));
                 }
             }
@@ -421,6 +424,23 @@ impl LockstepWalk<'_> {
             self.here.add(to.start + k, x);
         }
         Ok(())
+    }
+
+    /// Returns true if no lane has written the shared values of an instruction since the lanes that are here have
+    /// executed their definitions.
+    fn keeps_shared(&self, clones: &Rematerialisations, instr: Instr) -> bool {
+        if !clones.again.contains(&instr) || left_out(Guard::RegistersSharedOnce) {
+            return true;
+        }
+        let program = self.source.program;
+        let data = &program.instrs[instr];
+        let srcs = data.srcs.iter().filter_map(|src| Some((src.value()?, src.class)));
+        let dsts = data.dsts.iter().filter_map(|dst| Some((dst.value()?, dst.class)));
+        let mut shared = srcs.chain(dsts).filter(|(_, class)| class.file == RegFile::Shared);
+        shared.all(|(value, _)| {
+            let definition = self.in_source(program.values[value].instr);
+            definition.is_some_and(|(block, _)| clones.together.ran_last(block, self.block))
+        })
     }
 
     fn computes_same(&self, s: &InstrData, t: &InstrData) -> bool {
@@ -497,13 +517,21 @@ pub struct Rematerialisations {
     by_first: FxHashMap<(Opcode, Piece), Vec<Instr>>,
     /// Copies of each piece in the source: the instruction, and the destination.
     copies: FxHashMap<Piece, Vec<(Instr, Piece)>>,
+    /// The instructions among them with shared values whose definitions a wave may execute more than once.
+    again: FxHashSet<Instr>,
+    together: Together,
 }
 
 impl Rematerialisations {
     /// Finds the values that may be rematerialised: those in SSA form whose operands cannot have changed since.
     fn new(source: &Locations<'_>) -> Self {
-        let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
         let program = source.program;
+        let mut clones = Self {
+            by_first: FxHashMap::default(),
+            copies: FxHashMap::default(),
+            again: FxHashSet::default(),
+            together: Together::new(program),
+        };
         let any =
             |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
         let writes = any(writes_constants);
@@ -513,27 +541,30 @@ impl Rematerialisations {
         }
         let mut copies = Copies::new();
         let mut visits = Visits::new(program);
-        // A shared value stays unchanged for later lanes only if a wave executes its definition at most once.
-        let mut is_ssa = |place: &Place, class: RegClass| match *place {
-            Place::Value(value) if class.file == RegFile::Shared => {
-                visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)
+        let mut is_ssa = |place: &Place, class: RegClass, again: &mut bool| match *place {
+            Place::Value(value) => {
+                *again |= class.file == RegFile::Shared && !visits.at_most_once(program.values[value].instr);
+                true
             }
-            Place::Value(_) => true,
             Place::Assigned(..) => class.file == RegFile::General,
             _ => false,
         };
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
+            let mut again = false;
             let mut keeps = |src: &Src| match &src.operand {
-                SrcOperand::Place(place) => is_ssa(place, src.class),
+                SrcOperand::Place(place) => is_ssa(place, src.class, &mut again),
                 SrcOperand::Const(_) => !writes,
                 SrcOperand::Immediate(_) => true,
                 SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
             };
             if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::RegistersKeeps))
-                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class))
+                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class, &mut again))
             {
                 continue;
+            }
+            if again {
+                clones.again.insert(instr);
             }
             if is_pure(data) && data.dsts.len() == 1 {
                 clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);

@@ -10,15 +10,14 @@
 //! later. A wave runs the earliest block in which lanes wait, so B is behind `d` at that time, and goes back over an
 //! edge around `d`, which is around `b` too. When it takes that edge, A waits at its end or after it, hence after `b`.
 //! So A only reaches `b` by an edge back around `b` and `d`; the way from its end to `b` passes `d`, as there is a way
-//! to that end without `d`.
+//! to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes then. So a
+//! shared value that is defined in `d` is unchanged at `b`.
 //!
 //! None of this uses the compiler's divergence, its physical edges, or what it says of branches.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
-use ir3_compiler::ir3::{
-    Block, Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, Value, WriteMask,
-};
+use ir3_compiler::ir3::{Block, Instr, Opcode, PhysReg, Place, Program, RegClass, Src, SrcOperand, Value, WriteMask};
 use ir3_semantics::machine::units;
 use ir3_semantics::operations::ir3_alu;
 use ir3_semantics::support::guards::{Guard, left_out};
@@ -40,39 +39,27 @@ pub(super) fn uniform_branches(program: &Program) -> SecondaryMap<Block, bool> {
     found
 }
 
-/// A position: the instructions of a block before one.
-type Point = (Block, usize);
-
-struct UniformValues<'a> {
-    program: &'a Program,
+/// The blocks of a program, to tell which of them lanes have last run at the same time.
+pub(super) struct Together {
     dominators: Dominators,
     /// The position of each block in the layout.
     position: SecondaryMap<Block, u32>,
     /// The edges back: the first and the last block of what is repeated.
     back: Vec<(Block, Block)>,
-    /// The place where each value is computed.
-    definitions: SecondaryMap<Value, Option<Point>>,
 }
 
-impl<'a> UniformValues<'a> {
-    fn new(program: &'a Program) -> Self {
+impl Together {
+    pub fn new(program: &Program) -> Self {
         let mut position = SecondaryMap::new();
         (0..).zip(&program.layout).for_each(|(at, &block)| position[block] = at);
         let edges = program.layout.iter().flat_map(|&from| program.blocks[from].successors().map(move |to| (to, from)));
         let back = edges.filter(|&(to, from)| position[to] <= position[from]).collect();
-        let mut definitions = SecondaryMap::new();
-        for &block in &program.layout {
-            for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
-                for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
-                    definitions[value] = Some((block, at));
-                }
-            }
-        }
-        Self { program, dominators: Dominators::new(program, EdgeKind::Logical), position, back, definitions }
+        Self { dominators: Dominators::new(program, EdgeKind::Logical), position, back }
     }
 
-    /// Returns true if all lanes that run `block` together have run `earlier` for the last time together.
-    fn came_together(&self, earlier: Block, block: Block) -> bool {
+    /// Returns true if all lanes that run `block` together have run `earlier` for the last time together, and no lane
+    /// has run it since.
+    pub fn ran_last(&self, earlier: Block, block: Block) -> bool {
         if earlier == block {
             return true;
         }
@@ -83,6 +70,30 @@ impl<'a> UniformValues<'a> {
             d == b && !(d && is_apart) || left_out(Guard::UniformTogether)
         };
         self.dominators.dominates(earlier, block) && self.back.iter().all(is_around)
+    }
+}
+
+/// A position: the instructions of a block before one.
+type Point = (Block, usize);
+
+struct UniformValues<'a> {
+    program: &'a Program,
+    together: Together,
+    /// The place where each value is computed.
+    definitions: SecondaryMap<Value, Option<Point>>,
+}
+
+impl<'a> UniformValues<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut definitions = SecondaryMap::new();
+        for &block in &program.layout {
+            for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
+                for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
+                    definitions[value] = Some((block, at));
+                }
+            }
+        }
+        Self { program, together: Together::new(program), definitions }
     }
 
     /// Returns true if a source is uniform where it is read.
@@ -104,7 +115,7 @@ impl<'a> UniformValues<'a> {
             _ => None,
         };
         let Some((block, at)) = definition.filter(|_| depth > 0) else { return false };
-        if !self.came_together(block, read.0) {
+        if !self.together.ran_last(block, read.0) {
             return false;
         }
         let data = &self.program.instrs[self.program.blocks[block].instrs[at]];
@@ -127,7 +138,7 @@ impl<'a> UniformValues<'a> {
             }
             let [before] = self.program.blocks[block].predecessors[..] else { return None };
             // A block that is its own predecessor is never reached.
-            if self.position[before] >= self.position[block] {
+            if self.together.position[before] >= self.together.position[block] {
                 return None;
             }
             (block, end) = (before, self.program.blocks[before].instrs.len());

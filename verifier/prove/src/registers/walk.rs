@@ -42,7 +42,7 @@ pub(super) struct LockstepWalk<'a> {
     pub own_scratch: u32,
     /// The assumptions that are used.
     assumptions: Vec<&'static str>,
-    block: Block,
+    pub(super) block: Block,
     /// Position in the layout of the target.
     pub position: usize,
     /// Position in the block, in the source and in the target.

@@ -7,9 +7,9 @@
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::vec4;
-use ir3_verifier::prelude::*;
 use ir3_programs::generator::{self, Features};
 use ir3_programs::seeds::program_seed;
+use ir3_verifier::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 fn line(target: &Target, campaign: u64, number: u64) -> String {
@@ -40,6 +40,9 @@ fn main() {
     let target = Target::by_name(gpu).expect("a GPU");
     let seed = seed.parse().expect("a seed");
     for number in 0..programs.parse().expect("a number of programs") {
-        println!("{number} {}", std::panic::catch_unwind(|| line(&target, seed, number)).unwrap_or_else(|_| "crash".into()));
+        println!(
+            "{number} {}",
+            std::panic::catch_unwind(|| line(&target, seed, number)).unwrap_or_else(|_| "crash".into())
+        );
     }
 }

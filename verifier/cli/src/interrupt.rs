@@ -1,7 +1,7 @@
 //! Interrupts. The first SIGINT or SIGTERM ends the program in order, at any point; the second one kills it.
 //!
 //! Loops over programs stop when [`flag`] is set. Where the program is in one long step at that time (it reads a pipe,
-//! the solver runs), it is ended from outside after [`GRACE`]: the results until then are printed by [`last_words`],
+//! the solver runs), it is ended from outside after half a second: the results until then are printed by [`last_words`],
 //! and nothing half-written is left, since folders and caches are written atomically.
 
 use crate::exit::Exit;

@@ -66,6 +66,9 @@ pub fn end(exit: Exit) {
 }
 
 /// The progress of a campaign over programs, on standard error; `None` if their number has no limit.
+///
+/// # Errors
+/// None: the templates are constants.
 pub fn campaign_bar(programs: Option<u64>) -> Result<ProgressBar, TemplateError> {
     let (bar, template) = match programs {
         Some(n) => (ProgressBar::new(n), "{bar:30} {pos}/{len} programs, {elapsed}, {msg}"),

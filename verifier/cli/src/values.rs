@@ -10,6 +10,9 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 /// A time with its unit.
+///
+/// # Errors
+/// If it is no time, has no unit, or is zero.
 pub fn time(text: &str) -> Result<Duration, String> {
     let expected = "expected a time with its unit, such as 300ms, 10s, 2m or 8h";
     let time = humantime::parse_duration(text).map_err(|_| format!("found `{text}`, {expected}"))?;
@@ -17,6 +20,9 @@ pub fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// A size in bytes, with its unit.
+///
+/// # Errors
+/// If it is no size, has no unit, or is zero.
 pub fn memory(text: &str) -> Result<u64, String> {
     let wrong = || format!("found `{text}`, expected a size with its unit, such as 512M or 2G");
     let unit = text.chars().last().ok_or_else(wrong)?;

@@ -405,6 +405,7 @@ pub fn descriptor(shader: &Shader, def: ir3_compiler::nir::Def) -> Option<Descri
     }
 }
 
+/// The stage of ir3 of a stage of nir; `None` for one that ir3 does not have.
 pub const fn stage(stage: Stage) -> Option<ShaderStage> {
     Some(match stage {
         Stage::Vertex => ShaderStage::Vertex,

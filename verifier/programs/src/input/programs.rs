@@ -281,6 +281,9 @@ fn expect_generation(target: &mut Option<Target>, path: &Path, line: u32, found:
 }
 
 /// The GPU of a log.
+///
+/// # Errors
+/// If the log is of several generations, or of another one than the given GPU.
 pub fn target_of(path: &Path, log: &Log, gpu: Option<Target>) -> Result<Target, InputError> {
     let mut target = gpu;
     for (line, generation) in log.generations() {
@@ -365,6 +368,9 @@ pub fn read_log_nir(path: &Path, section: &Section) -> Result<nir::Shader, Input
 }
 
 /// Parses and validates nir. The text begins after `skipped` lines of the file.
+///
+/// # Errors
+/// If it is not nir; the position in the file.
 pub fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
     let shader = nir::text::read(text).map_err(|error| InputError::Syntax {
         place: FilePosition { path: path.to_owned(), line: error.line + skipped, column: error.column },
@@ -410,6 +416,9 @@ fn shifted(mut error: InputError, added: u32) -> InputError {
 }
 
 /// Parses and validates ir3, which may be a piece of a program. Returns the items that were added to it.
+///
+/// # Errors
+/// If it is not ir3, or not valid for the target; the position in the file.
 pub fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Program, Vec<String>), InputError> {
     let of_syntax = |error: ir3::text::ParseError| {
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {

@@ -185,7 +185,7 @@ impl Hints {
         self.memory
     }
 
-    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as [`address`] draws. Of small values one in
+    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as `address` draws. Of small values one in
     /// four is a sentinel of the program, so that lists end.
     pub fn memory_word(&self, seed: u64, drawn: u64, word: u32) -> u32 {
         let choice = mix(drawn, 0x7365_6e74);

@@ -19,6 +19,7 @@ impl Random {
     }
 
     /// Returns the next number.
+    #[expect(clippy::should_implement_trait, reason = "a stream that never ends has no use for an option")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;

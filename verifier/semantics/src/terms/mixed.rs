@@ -59,7 +59,7 @@ struct TruthTable<'a> {
 }
 
 impl Terms {
-    /// Returns true if two terms are equal for all bits of their atoms, or by their [carries](super::carries). `false` means unknown.
+    /// Returns true if two terms are equal for all bits of their atoms, or by their carries. `false` means unknown.
     pub fn are_same_by_table(&mut self, a: Term, b: Term) -> bool {
         self.are_same_in_pieces(a, b) || self.are_same_by_tables(a, b)
     }

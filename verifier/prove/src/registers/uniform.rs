@@ -7,11 +7,11 @@
 //! Lanes that run block `b` together have run block `d` last at the same time, if `d` dominates `b` and, for each edge
 //! back from `f` to `t`, both of them are between `t` and `f` in the code, or neither, and `t` is `d` or a block that
 //! `d` does not dominate. For suppose that a lane A runs `d` without another lane B, which runs it for the last time
-//! later. A wave runs the earliest block in which lanes wait, so B is behind `d` at that time, and goes back over an
-//! edge around `d`, which is around `b` too. When it takes that edge, A waits at its end or after it, hence after `b`.
-//! So A only reaches `b` by an edge back around `b` and `d`; the way from its end to `b` passes `d`, as there is a way
-//! to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes then. So a
-//! shared value that is defined in `d` is unchanged at `b`.
+//! later. A wave runs the earliest block in which lanes wait, so B is in a later block at that time, and goes back over
+//! an edge around `d`, which is around `b` too. When it takes that edge, A waits at its end or after it, hence after
+//! `b`. So A only reaches `b` by an edge back around `b` and `d`; the path from its end to `b` passes `d`, as there is a
+//! path to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes then.
+//! So a shared value that is defined in `d` is unchanged at `b`.
 //!
 //! None of this uses the compiler's divergence, its physical edges, or what it says of branches.
 
@@ -169,7 +169,7 @@ impl<'a> UniformValues<'a> {
     }
 }
 
-/// What an instruction writes of a register.
+/// The part of a register that an instruction writes.
 enum Written {
     No,
     All,

@@ -45,8 +45,8 @@ impl Gpu {
 /// The fuel of runs, for every subcommand that runs programs.
 #[derive(Args, Clone)]
 pub struct Fuel {
-    /// Limit on the instructions that the wave executes in a run of the program before (default: 200000, or that of the
-    /// environment). The program after may execute a multiple of what the program before has executed.
+    /// Limit on the instructions of the wave in a run of the program before. Default: 200000, or that of the
+    /// environment. The program after may execute a multiple of what the program before has executed.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     fuel: Option<u64>,
 }

@@ -349,7 +349,8 @@ impl Encoder<'_> {
         self.word |= 1 << bit;
     }
 
-    /// Returns true if the encoding is that of instructions with other descriptors.
+    /// Returns true if the encoding is for another descriptor mode, or another generation's `resinfo`, than the
+    /// instruction has.
     fn is_other_form(&self) -> bool {
         match self.data.opcode.category() {
             Category::Texture => {

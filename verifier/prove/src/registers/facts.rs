@@ -160,10 +160,11 @@ impl FactSet {
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
-    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may come
-    /// while other lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends,
-    /// are written by other lanes: the facts about them are those of all ends. Both closures select registers of the
-    /// wave: pieces of the source, and facts. Returns true if the set has become smaller, or facts assume more.
+    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may arrive
+    /// while the lanes of this path wait. Pieces that are undefined for the waiting lanes, but not at one of the ends,
+    /// are written by other lanes: the facts about them are those that all ends have. `is_shared` selects pieces of the
+    /// source that are registers of the wave, `is_of_wave` facts about such registers. Returns true if the set has
+    /// become smaller, or facts assume more.
     pub fn meet_wave(
         &mut self,
         ends: &[&Self],
@@ -187,7 +188,8 @@ impl FactSet {
         opened || !defined.is_empty()
     }
 
-    /// Opens the facts of the wave, also those that are `new` here, that hold at some of the ends because their source is undefined there.
+    /// Opens those facts of the wave, including the `new` ones, that hold at some of the ends only because their source
+    /// is undefined there.
     fn open_wave(
         &mut self,
         new: &[(Piece, Piece)],

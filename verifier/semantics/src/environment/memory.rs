@@ -389,7 +389,8 @@ impl Memory {
         self.live - 1
     }
 
-    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison; `open` has the poisoned bits.
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison, and writes
+    /// their poisoned bits to `open`.
     ///
     /// An unaligned address accesses another word, which a hash determines.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
@@ -496,7 +497,7 @@ impl Memory {
             let new = op.apply(old, data[lane], compare[lane]);
             let operand = poison >> lane & 1 != 0;
             let bad = operand || old_poison != 0 && op != Atomic::Exchange;
-            // Only an exchange has the operand itself.
+            // Only an exchange stores its operand, so that its defined bits are known.
             let new = if bad && op != Atomic::Exchange { 0 } else { new };
             array.words.write(word, new, if bad { WHOLE } else { 0 });
             dst[lane] = old;

@@ -10,7 +10,7 @@ use crate::{ir3, nir, vec4};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// A program of one of the languages.
+/// A program in nir, vec4 or ir3.
 #[derive(Clone, Copy, Debug)]
 pub enum ProgramRef<'a> {
     /// The nir, before selection.
@@ -21,7 +21,7 @@ pub enum ProgramRef<'a> {
     Ir3(&'a ir3::Program),
 }
 
-/// A mutable program of one of the languages. A shader is copied when it is changed.
+/// A mutable program in nir, vec4 or ir3. A borrowed nir shader is cloned at the first change.
 #[derive(Debug)]
 pub enum ProgramMut<'a, 's> {
     /// The nir, before selection.
@@ -35,14 +35,14 @@ pub enum ProgramMut<'a, 's> {
 /// Changes the program after a stage, as a planted bug does.
 pub type Hook<'h> = &'h mut dyn FnMut(Stage, ProgramMut<'_, '_>) -> Change;
 
-/// Sees the shader of each compilation of a thread, and the program after each stage.
+/// A callback for the compilations of a thread: receives the shader (with `None`), then the program after each stage.
 pub type Observer = fn(Option<Stage>, ProgramRef<'_>);
 
 thread_local! {
     static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
 }
 
-/// Sets the observer of the compilations of this thread, or none.
+/// Sets or removes the observer of the compilations of this thread.
 pub fn observe(observer: Option<Observer>) {
     OBSERVER.set(observer);
 }
@@ -196,7 +196,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         Ok(())
     }
 
-    /// Runs all stages that are left. The ir3 program; `None` if selection to ir3 is not among the stages.
+    /// Runs the remaining stages. Returns the ir3 program; `None` if selection to ir3 is not among the stages.
     ///
     /// # Errors
     /// If a stage refuses the program.
@@ -218,7 +218,7 @@ pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) 
     compilation.shader
 }
 
-/// Compiles a shader to vec4, or to a scalar program for a target that has these.
+/// Compiles a shader to a vec4 program, or to a scalar program of the same IR if the target executes those.
 ///
 /// # Errors
 /// If selection refuses the program.
@@ -251,8 +251,8 @@ pub fn compile_vec4_with(
     }
 }
 
-/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, independent
-/// of the last stage.
+/// Compiles a shader and passes the ir3 program after each stage to `sink`. All nir stages and selection run, even if
+/// `options` names an earlier last stage.
 ///
 /// # Errors
 /// If a stage refuses the program.

@@ -66,7 +66,8 @@ impl PhysReg {
     pub const INVALID: Self = Self(63 << 2);
     /// `r0.x`, from which a prefetch reads its coordinates.
     pub const PREFETCH_COORDINATES: Self = Self(0);
-    /// The number of registers among which the result of a prefetch is: up to `r15.w`. The command that starts it has six bits for it.
+    /// The end (exclusive) of the registers that a prefetch can write: up to `r15.w`. The command that issues the
+    /// prefetch has six bits for its destination.
     pub const PREFETCH_RESULTS_END: u16 = 64;
     /// `a0.x`.
     pub const A0_X: Self = Self(61 << 2);
@@ -244,12 +245,12 @@ bitflags! {
     }
 }
 
-/// A destination.
+/// A destination operand: its location, its register class and the components that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dst {
     /// The location of the result.
     pub place: Place,
-    /// Its class.
+    /// The register class.
     pub class: RegClass,
     /// The components that are written.
     pub mask: WriteMask,
@@ -272,7 +273,7 @@ pub enum SrcOperand {
     Undef,
 }
 
-/// A source.
+/// A source operand: a register, a constant or an immediate, with modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Src {
     /// The operand.

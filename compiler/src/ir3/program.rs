@@ -113,9 +113,9 @@ pub struct DriverParam {
     pub component: u8,
 }
 
-/// The words of the constant file in which the driver of a GPU before a6xx describes storage buffers and images: four for each, those
-/// of buffers first. Of a buffer of a4xx, word 0 is where it starts. Of an image: on a5xx the bytes of a texel, of a row and of a slice,
-/// on a4xx where it starts, the bytes of a row, of a slice and of a texel.
+/// The words of the constant file in which the driver describes storage buffers and images on GPUs before a6xx: four
+/// words each, buffers first. A buffer on a4xx: word 0 is its start address. An image on a5xx: the bytes of a texel, of
+/// a row and of a slice. An image on a4xx: its start address, then the bytes of a row, of a slice and of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceWords {
     /// The first word.
@@ -148,7 +148,7 @@ pub struct ConstLayout {
 }
 
 impl ConstLayout {
-    /// Returns true if a word has a system value or an immediate.
+    /// Returns true if a word contains a system value or an immediate.
     pub fn is_placed(&self, word: u16) -> bool {
         self.driver_params.iter().any(|param| param.word == word)
             || self.immediates.iter().any(|&(other, _)| other == word)
@@ -204,7 +204,7 @@ impl Program {
         self.layout.iter().flat_map(|&b| self.blocks[b].instrs.iter().map(move |&i| (b, i)))
     }
 
-    /// The number of phis and inputs that a list starts with.
+    /// The number of phis and inputs at the start of a list of instructions.
     pub fn start_len(&self, list: &[Instr]) -> usize {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_block_start()).count()
     }
@@ -215,8 +215,9 @@ impl Program {
         list.iter().take_while(|&&instr| self.instrs[instr].opcode.is_ready_at_start()).count()
     }
 
-    /// The number of instructions of a list before the terminators at its end, and before `shpe`: waves that do not run
-    /// the preamble go on after it, so operations at its end for the program that follows belong to the preamble.
+    /// The number of instructions of a list before the terminators at its end, and before `shpe`. Waves that skip the
+    /// preamble resume after `shpe`, so instructions before it belong to the preamble, even if they compute values for
+    /// the main program.
     pub fn body_len(&self, list: &[Instr]) -> usize {
         let is_body = |&instr: &Instr| {
             let opcode = self.instrs[instr].opcode;
@@ -225,7 +226,7 @@ impl Program {
         list.iter().rposition(is_body).map_or(0, |last| last + 1)
     }
 
-    /// True if the preamble ends in a block.
+    /// Returns true if the preamble ends in a block.
     pub fn ends_preamble(&self, block: Block) -> bool {
         self.blocks[block].instrs.iter().any(|&instr| self.instrs[instr].opcode == Opcode::Shpe)
     }

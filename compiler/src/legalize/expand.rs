@@ -22,7 +22,7 @@ pub fn derivatives(program: &mut Program) {
     });
 }
 
-/// The load of push constants becomes a store to the constant file; on some GPUs two, the second one after the first.
+/// Lowers the load of push constants to a store to the constant file; on some GPUs to two equal ones.
 pub fn push_constants(program: &mut Program, target: &Target) {
     rewrite(program, |data, out| {
         let Attrs::PushConsts { dst, src, size } = data.attrs else { return out(data) };

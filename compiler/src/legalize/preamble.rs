@@ -1,7 +1,8 @@
 //! The preamble: code that runs once, before the rest of the program, for all waves.
 //!
-//! From a7xx on a preamble that uses nothing but shared registers runs early, before the wave has its own registers. There `a1.x` is written as a shared register is: readers wait with `(ss)`, and
-//! the move to it has a mark of its own, `(r)` on its source.
+//! From a7xx on a preamble that uses only shared registers runs early, before the wave has its own registers. In an
+//! early preamble `a1.x` is written like a shared register: readers wait with `(ss)`, and the move to it is marked with
+//! `(r)` on its source.
 
 use crate::ir3::{Block, InstrData, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
 use crate::target::{Generation, Target};

@@ -6,14 +6,15 @@
 //! rounding, in every engine and in the code that selection emits, and one under `ROUNDING_MODE_RTE_*` rounds to
 //! nearest even.
 //!
-//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. The machine flushes denormals of
-//! binary16 and binary32, as Mesa's drivers say (`shaderDenormFlushToZeroFloat32`), so the bits that require that change nothing, either:
-//! proofs about floats assume that there are none (`denormals-kept`). Modes that the machine lacks (rounding of arithmetic toward zero,
-//! denormals that are kept in binary16 and binary32) are refused by the name of their bit.
+//! Signed zeros, infinities and NaNs are always preserved, so modes that require this have no effect. The machine
+//! flushes denormals of binary16 and binary32 (Mesa's drivers report `shaderDenormFlushToZeroFloat32`), so modes that
+//! require flushing have no effect either; proofs about floats assume that there are no denormals (`denormals-kept`).
+//! Modes that the machine does not support (rounding of arithmetic toward zero, preserved denormals in binary16 and
+//! binary32) are errors, which name the bit.
 
 use super::Info;
 
-/// The rounding of plain conversions, by the format of the result, and of products that are added to a number.
+/// The rounding of plain conversions, by the format of the result, and of the product of a multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FloatControls {
     /// `ROUNDING_MODE_RTE_*` for 16, 32 and 64 bits.
@@ -44,7 +45,7 @@ const NAMES: &[&str] = &[
     "ROUNDING_MODE_RTZ",
 ];
 
-/// The names of the bits since Mesa 26.0, where each operation has the modes that preserve something.
+/// The names of the bits since Mesa 26.0, which moved the modes that preserve something to the operations.
 const NAMES_SINCE_26: &[&str] = &["DENORM_PRESERVE", "DENORM_FLUSH_TO_ZERO", "ROUNDING_MODE_RTE", "ROUNDING_MODE_RTZ"];
 
 /// The names of the bits in Mesa 23.3 and 24.0.
@@ -81,7 +82,8 @@ fn names(info: &Info) -> &'static [&'static [&'static str]] {
 
 const RTE: &str = "ROUNDING_MODE_RTE";
 
-/// Returns true if a mode needs no action: zeros, infinities and NaNs are always preserved, and denormals are flushed but those of 64 bits.
+/// Returns true if a mode is always satisfied: zeros, infinities and NaNs are preserved, and denormals of less than 64
+/// bits are flushed.
 fn is_given(name: &str, width: usize) -> bool {
     match name {
         "DENORM_PRESERVE" => width == 2,
@@ -104,19 +106,19 @@ fn mode_of(info: &Info) -> Result<u32, ControlsError> {
 }
 
 impl FloatControls {
-    /// The rounding of all conversions is open.
+    /// Controls that leave the rounding of all conversions open.
     pub const OPEN: Self = Self { even: [false; 3], fused: false };
 
-    /// All conversions round to nearest even.
+    /// Controls under which all conversions round to nearest even.
     pub const EVEN: Self = Self { even: [true; 3], fused: false };
 
-    /// The same controls for a machine whose multiply-add is fused, or not.
+    /// Returns the controls for a machine whose multiply-add is fused, or not.
     #[must_use]
     pub const fn with_fused(self, fused: bool) -> Self {
         Self { fused, ..self }
     }
 
-    /// Returns true if `ffma` and `ffma_weak`, which leave it to the machine, do not round the product.
+    /// Returns true if `ffma` and `ffma_weak` are fused: nir leaves it to the machine if their product is rounded.
     pub const fn is_fused(self) -> bool {
         self.fused
     }
@@ -124,7 +126,7 @@ impl FloatControls {
     /// Reads the execution mode of a header.
     ///
     /// # Errors
-    /// Names a mode that is not supported.
+    /// If a mode is not supported; the error names it.
     pub fn of(info: &Info) -> Result<Self, ControlsError> {
         let mode = mode_of(info)?;
         // A version that has no name for a bit has not printed it.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 pub enum Term {
     /// Any scalar value; every occurrence in the rule is the same value.
     Variable(u8),
-    /// A number.
+    /// A constant.
     Constant(u64),
     /// An operation on scalars.
     Op(Op, &'static [Term]),
@@ -28,7 +28,7 @@ pub enum Term {
 pub struct Rule {
     /// The name.
     pub name: &'static str,
-    /// The width of the values to which no operation in it gives another one.
+    /// The width in bits of every value in it whose width no operation determines.
     pub bits: u8,
     /// The pattern.
     pub from: Term,
@@ -45,7 +45,7 @@ macro_rules! tables {
         }
 
         impl Table {
-            /// Its rules.
+            /// The rules of the table.
             pub const fn rules(self) -> &'static [Rule] {
                 match self {
                     $(Table::$table => &$rules,)*
@@ -58,11 +58,11 @@ macro_rules! tables {
 tables! {
     /// Rules for negated conditions of ifs.
     DeMorgan "de-morgan" = de_morgan::RULES;
-    /// Rules that simplify the new negations.
+    /// Rules that simplify the negations that `DeMorgan` introduces.
     Simpler "de-morgan-simpler" = de_morgan::SIMPLER;
-    /// Rules that make halves of 64-bit sums.
+    /// Rules that split 64-bit additions into 32-bit halves.
     SplitAdditions "split-additions" = split_additions::RULES;
-    /// Rules by which halves of sums have fewer operands.
+    /// Rules that remove operands from the halves of sums.
     FewerWords "split-additions-simpler" = split_additions::SIMPLER;
 }
 
@@ -72,7 +72,7 @@ pub const VARIABLES: usize = 4;
 /// The values of a rule's variables.
 type Bindings = [Option<AluSrc>; VARIABLES];
 
-/// The width of an operand in a rule of `rule` bits, where the result of the operation has `result` bits.
+/// The width in bits of operand `index` of `op`, in a rule of width `rule`, where the result has `result` bits.
 pub fn operand_bits(op: Op, index: usize, result: u8, rule: u8) -> u8 {
     let info = op.info();
     let ty = info.inputs[index].ty;
@@ -85,7 +85,7 @@ pub fn operand_bits(op: Op, index: usize, result: u8, rule: u8) -> u8 {
 }
 
 impl Rule {
-    /// The width of the rule's value: that of the result of its pattern.
+    /// The width in bits of the value of the rule: that of the result of its pattern.
     pub fn result_bits(&self) -> u8 {
         match self.from {
             Term::Op(op, _) if op.info().output.ty.size != 0 => op.info().output.ty.size,
@@ -93,7 +93,7 @@ impl Rule {
         }
     }
 
-    /// The width of each variable.
+    /// The width in bits of each variable, by its number. Numbers without a variable have the width of the rule.
     pub fn variable_bits(&self) -> [u8; VARIABLES] {
         let mut all = [self.bits; VARIABLES];
         self.variables_in(&self.from, self.result_bits(), &mut all);
@@ -112,8 +112,8 @@ impl Rule {
         }
     }
 
-    /// Matches an operation with the left side of the rule, the operands of commutative operations in every order;
-    /// returns the values of the variables. `bits` is the width of the result.
+    /// Matches an operation against the pattern of the rule, with the operands of commutative operations in every
+    /// order. Returns the values of the variables. `bits` is the width of the result.
     fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc], bits: u8) -> Option<Bindings> {
         let Term::Op(wanted, _) = self.from else { return None };
         if op != wanted || bits != self.result_bits() || !has_operations(function, &self.from, srcs) {
@@ -127,7 +127,7 @@ impl Rule {
 }
 
 impl Term {
-    /// The number of operations in it that commute.
+    /// The number of commutative operations in the term.
     fn commuting(&self) -> u32 {
         match *self {
             Self::Op(op, terms) => u32::from(op.info().commutes()) + terms.iter().map(Self::commuting).sum::<u32>(),
@@ -136,12 +136,13 @@ impl Term {
     }
 }
 
-/// Compares a program with a pattern.
+/// Matches operations of a program against a pattern.
 struct Matcher<'a> {
     function: &'a Function,
-    /// The width of the rule.
+    /// The width of the rule in bits.
     rule: u8,
-    /// A bit for each operation of the pattern that commutes, in the order in which they are visited: its first two operands are exchanged.
+    /// One bit for each commutative operation of the pattern, in the order of the traversal: set to exchange its first
+    /// two operands.
     orders: u32,
     bindings: Bindings,
 }
@@ -189,7 +190,8 @@ impl Matcher<'_> {
     }
 }
 
-/// Returns false only if sources do not match the operands of a pattern in any order: each operation of the pattern computes one of them.
+/// A quick check before matching: returns false if some operation of the pattern has the opcode of no source, so that
+/// no order of the sources matches.
 fn has_operations(function: &Function, pattern: &Term, srcs: &[AluSrc]) -> bool {
     let Term::Op(_, terms) = *pattern else { return true };
     terms.iter().all(|term| match term {
@@ -201,7 +203,7 @@ fn has_operations(function: &Function, pattern: &Term, srcs: &[AluSrc]) -> bool 
     })
 }
 
-/// The number that a scalar source reads, if it is a constant.
+/// The value of a scalar source, if it is a constant.
 fn constant(function: &Function, src: AluSrc) -> Option<u64> {
     match &function.instrs[function.defs[src.def].instr] {
         InstrData::Const { values, .. } => values.get(usize::from(src.swizzle[0])).copied(),
@@ -222,7 +224,8 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    /// Builds a term of `bits` bits in a rule of `rule` bits. Variables, and terms that a simplification turns into one, need no new value.
+    /// Builds a term of `bits` bits in a rule of width `rule`. Variables, and terms that simplify to a variable, need
+    /// no new value.
     fn build(&mut self, term: Term, bindings: &Bindings, bits: u8, rule: u8) -> Option<AluSrc> {
         let (op, terms) = match term {
             Term::Variable(number) => return bindings[usize::from(number)],
@@ -243,7 +246,7 @@ impl Rewriter<'_> {
         Some(AluSrc::swizzled(def, &[0]))
     }
 
-    /// Half of a constant.
+    /// Folds the low or high half of a 64-bit constant.
     fn part_of_constant(&self, op: Op, srcs: &[AluSrc]) -> Option<u64> {
         let number = constant(self.function, *srcs.first()?)?;
         match op {
@@ -260,7 +263,7 @@ impl Rewriter<'_> {
         AluSrc::swizzled(def, &[0])
     }
 
-    /// A new scalar instruction before the one that is rewritten.
+    /// Inserts a scalar instruction before the one that is rewritten; returns its result.
     fn define(&mut self, bit_size: u8, divergent: Option<bool>, data: impl FnOnce(Def) -> InstrData) -> Def {
         let instr = self.function.instrs.next_key();
         let index = self.next_index;
@@ -284,12 +287,13 @@ impl Rewriter<'_> {
         terms.iter().enumerate().map(operand).collect()
     }
 
-    /// The divergence of a result, if it is known for all sources.
+    /// The divergence of a result; `None` if that of a source is not known.
     fn divergent(&self, srcs: &[AluSrc]) -> Option<bool> {
         srcs.iter().try_fold(false, |any, src| Some(self.function.defs[src.def].divergent? || any))
     }
 
-    /// Replaces the operation that defines the value by the right side of a rule that its left side matches.
+    /// Replaces the instruction that defines `def` by the right side of a rule whose pattern it matches. Returns false
+    /// if the right side cannot be built.
     fn replace(&mut self, rule: &Rule, bindings: &Bindings, def: Def) -> bool {
         let bits = self.function.defs[def].bit_size;
         let (op, srcs) = match rule.to {

@@ -167,7 +167,7 @@ pub fn is_needed(function: &Function) -> bool {
         && function.instrs_in_order().any(|(_, instr)| matching(function, instr).is_some())
 }
 
-/// Splits all of them.
+/// Splits all 64-bit additions of a function, and simplifies the halves.
 pub fn run(function: &mut Function) {
     let mut all: Vec<_> = function.instrs_in_order().collect();
     // The high word of a sum comes after its carry: from the end, the larger pattern is seen before its parts.

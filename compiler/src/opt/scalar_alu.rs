@@ -1,18 +1,19 @@
 //! Scalarisation: moves uniform values to shared registers, and their computation to the scalar ALU.
 //!
 //! A shared register holds one value for the whole wave, and the scalar ALU computes one, independent of the active
-//! lanes. So an operation can move there if its sources are uniform for all lanes that run it, and the result may be
-//! read only where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
+//! lanes. So an operation can move there if its sources are uniform for all lanes that execute it, and if each of its
+//! uses reads the value of the last execution of the definition ([`Uniformity`] decides both).
 //!
-//! Results of operations whose sources are all uniform become shared, and so do phis of such values at blocks where no
-//! lanes reconverge that took different edges. On every GPU with shared registers the workgroup's index does. Lane masks and values
-//! that are read from one lane are in shared registers from the start; their copies are operations like others.
+//! Results of operations whose sources are all uniform become shared. So do phis of such values, except at blocks where
+//! lanes reconverge that took different edges. The workgroup's index becomes shared on every GPU with shared registers.
+//! Lane masks, and values that are read from one lane, are in shared registers from the start; their copies are
+//! operations like others.
 //!
 //! Moves connect shared and general registers, one per value, directly after its definition:
-//! - an instruction that stays on the vector ALU reads a general copy of a shared value (copy propagation replaces it
-//!   by the shared register itself, if the encoding supports one and the value is current there);
-//! - a scalar operation that reads a uniform value of a general register reads a shared copy of it. Constants are moved
-//!   again instead.
+//! - an instruction that remains on the vector ALU reads a general copy of a shared value (copy propagation replaces
+//!   the copy by the shared register if the encoding supports it and the register still holds the value);
+//! - a scalar operation that reads a uniform value in a general register reads a shared copy of it. A constant is
+//!   rematerialised in a shared register instead.
 //!
 //! An operation is not moved if its result would only be copied back.
 
@@ -58,7 +59,7 @@ fn is_constant_move(data: &InstrData) -> bool {
     data.opcode == Opcode::Mov && bits && constant && data.flags.is_empty() && data.srcs[0].mods.is_empty()
 }
 
-/// The values that become shared.
+/// The selection of the values that become shared.
 struct Choice<'a> {
     program: &'a Program,
     target: &'a Target,
@@ -74,12 +75,12 @@ impl<'a> Choice<'a> {
         let vectors = this.vectors_read_whole();
         this.withdraw(&readers, &vectors);
         this.withdraw_useless();
-        // An operation that stays may leave a half register to another one that would have been shared.
+        // An operation that remains on the vector ALU may define a half value that a chosen operation reads.
         this.withdraw(&readers, &vectors);
         this
     }
 
-    /// The only result of an instruction, if it is a uniform general register.
+    /// The result of an instruction, if it is the only one and a uniform value in a general register.
     fn uniform_result(&self, data: &InstrData) -> Option<Value> {
         let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
         let plain =
@@ -87,7 +88,7 @@ impl<'a> Choice<'a> {
         (plain && self.uniformity.is_uniform(value)).then_some(value)
     }
 
-    /// Chooses all values whose instructions can be scalar if their sources are.
+    /// Chooses every value whose instruction can run on the scalar ALU if its sources are shared.
     fn propose(&mut self) {
         for (block, instr) in self.program.iter_instrs() {
             let data = &self.program.instrs[instr];
@@ -189,7 +190,7 @@ impl<'a> Choice<'a> {
         whole
     }
 
-    /// Withdraws values that would only be copied back, from the last to the first.
+    /// Withdraws values that would only be copied back to general registers, from the last to the first.
     fn withdraw_useless(&mut self) {
         let mut useful: SecondaryMap<Value, bool> = map_of(self.program.values.len());
         let phis = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
@@ -253,9 +254,9 @@ struct Rewrite<'a> {
     program: &'a mut Program,
     uniformity: &'a Uniformity,
     chosen: SecondaryMap<Value, bool>,
-    /// The copy of a value in the other kind of register.
+    /// The copy of a value in the other register file.
     copies: SecondaryMap<Value, PackedOption<Value>>,
-    /// Instructions to insert after an instruction.
+    /// The instructions to insert after each instruction.
     after: SecondaryMap<Instr, Vec<Instr>>,
 }
 
@@ -317,7 +318,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The copy of a value in the other kind of register, directly after its definition.
+    /// Returns the copy of a value in the other register file; inserts it directly after the definition.
     fn copy(&mut self, value: Value) -> Value {
         if let Some(copy) = self.copies[value].expand() {
             return copy;
@@ -346,7 +347,7 @@ impl<'a> Rewrite<'a> {
         copy
     }
 
-    /// Inserts the copies into the code: those of phis and inputs after all of these.
+    /// Inserts the copies into a block; those of phis and inputs follow the last phi or input.
     fn insert(&mut self, block: Block) {
         let list = &self.program.blocks[block].instrs;
         if list.iter().all(|&instr| self.after[instr].is_empty()) {

@@ -38,10 +38,10 @@ pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Optio
     }
 }
 
-/// Runs the stage from nir to ir3.
+/// Runs selection, the stage from nir to ir3.
 ///
 /// # Errors
-/// If the shader has something that the backend does not support.
+/// If the shader has an operation that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
     if target.backend != Backend::Ir3 {
         let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));

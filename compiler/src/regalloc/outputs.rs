@@ -65,7 +65,7 @@ fn find(program: &Program) -> impl Iterator<Item = (Block, usize)> + '_ {
     })
 }
 
-/// Inserts the parallel copies before them.
+/// Inserts a parallel copy before each instruction that reads outputs in given registers.
 ///
 /// # Errors
 /// If a value is read after such an instruction.

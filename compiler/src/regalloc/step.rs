@@ -34,7 +34,7 @@ pub enum Manner {
     Dropped,
 }
 
-/// A result.
+/// A value that an instruction defines, and the origin of its registers.
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult {
     /// The value.

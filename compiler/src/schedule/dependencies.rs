@@ -1,18 +1,19 @@
 //! Dependencies between the instructions of a block.
 //!
-//! An instruction stays after those whose values it reads. In addition to values there are *resources*: a write stays
-//! in order with the reads and writes before and after, reads do not. The resources are
-//! - the memories: buffers (at any address), images, shared memory, scratch, and the constant file with all operands
-//!   that are words of it;
+//! An instruction stays after the definitions of the values that it reads. All other dependencies are on *resources*: a
+//! write of a resource keeps its order with all reads and writes of it; reads may be reordered among each other. The
+//! resources are
+//! - the memories: buffers (at any address), images, shared memory, scratch, and the constant file, which operands
+//!   read, too;
 //! - each array of registers, which is not in SSA form;
-//! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
-//!   beyond its own lane reads them, as do instructions that need helper lanes, and writes of a register relative to an
-//!   address: that of a lane which should have ended may be that of any register;
-//! - each address register, so that one value at a time is alive, if that was so before;
-//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be rematerialised.
+//! - the set of active lanes. `kill` and `demote` write it. Cross-lane operations, effects that other lanes can
+//!   observe, and instructions that need helper lanes read it. So do register writes relative to an address: in a lane
+//!   that should have ended, the address, and so the written register, may be any;
+//! - each address register, so that one of its values is live at a time, if that was so before;
+//! - the predicates, if only one may be live at a time ([`ScheduleRules`]), or one of them cannot be rematerialised.
 //!
-//! Barriers write all memories. Other instructions, such as the end of a preamble or a change of the rounding mode, are
-//! [fences](Opcode::is_scheduling_fence): nothing moves over them.
+//! Barriers write all memories. Some instructions, such as the end of a preamble or a change of the rounding mode, are
+//! [fences](Opcode::is_scheduling_fence): no instruction is moved across them.
 
 use crate::delays::latency::{Latency, is_scalar_alu};
 use crate::ir3::opcode::Effect;
@@ -57,12 +58,13 @@ pub const RESOURCES: usize = 9;
 /// The constraints of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
-    /// A predicate may be computed while others still have uses. Otherwise only one is live at a time, if that was so
-    /// before.
+    /// True if several predicates may be live at a time. Otherwise they are one resource, so that only one is live at a
+    /// time, if that was so before.
     pub predicates: bool,
-    /// The number of predicates that have a register at a time.
+    /// The maximum number of predicates that are in registers at a time.
     pub registers: u32,
-    /// An order may need as many registers as the waves allow, and has more or fewer waves where that is worth it.
+    /// True if an order may use all registers that the number of waves allows, and may change the number of waves if
+    /// that is profitable.
     pub occupancy: bool,
 }
 
@@ -118,7 +120,7 @@ impl Effects {
             Effect::Barrier => writes |= Resources::MEMORY | Resources::LANES,
             Effect::End | Effect::Jump | Effect::Branch | Effect::Control | Effect::Machine => {}
         }
-        // It reads one active lane, unless the value is uniform.
+        // The shared result is the value of one active lane, unless the value is uniform.
         let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
         if shared && data.opcode.is_alu() && !is_scalar_alu(data, target) {
             reads |= Resources::LANES;
@@ -129,7 +131,7 @@ impl Effects {
                 _ => {}
             }
             match src.class.file {
-                // The writer determines which of the two it is; a reader is after its writer anyway.
+                // The definition determines the register, and a use stays after its definition anyway.
                 RegFile::Address => reads |= Resources::A0 | Resources::A1,
                 RegFile::Predicate if !rules.predicates => reads |= Resources::PREDICATES,
                 _ => {}
@@ -149,7 +151,7 @@ impl Effects {
         Self { reads, writes }
     }
 
-    /// The resources by their numbers, and true for those that are written.
+    /// The indices of the resources, each with true if it is written.
     pub fn resources(self) -> impl Iterator<Item = (usize, bool)> {
         let mut left = (self.reads | self.writes).bits();
         std::iter::from_fn(move || {
@@ -160,7 +162,8 @@ impl Effects {
     }
 }
 
-/// Returns true if an address is `a1.x`: it is assigned to it, or has the type with which `a1.x` is written.
+/// Returns true if an address destination is `a1.x`: by its assigned register, or by the type of the moves that write
+/// `a1.x`.
 fn is_second_address(data: &InstrData, place: &Place) -> bool {
     match place.reg() {
         Some(reg) => reg == PhysReg::A1_X,
@@ -168,12 +171,12 @@ fn is_second_address(data: &InstrData, place: &Place) -> bool {
     }
 }
 
-/// A dependency on an earlier instruction of the region: the later instruction, and the preferred latency.
+/// An edge of the graph: an instruction that depends on the node, and the latency between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The later one.
+    /// The dependent instruction, as a position in the region.
     pub to: u32,
-    /// Slots.
+    /// The required and the preferred number of issue slots between the two.
     pub latency: Latency,
 }
 
@@ -185,9 +188,9 @@ pub struct DependencyGraph {
     first: Vec<u32>,
     /// The number of edges to each node.
     pub predecessors: Vec<u32>,
-    /// The minimum time from each node to the end of the block.
+    /// The minimum time from each node to the end of the block, in issue slots.
     pub height: Vec<u32>,
-    /// Nodes that are read after the region, and the slots required in between.
+    /// Nodes whose results are read after the region, and the issue slots required in between.
     pub read_after: Vec<(u32, u32)>,
 }
 
@@ -202,17 +205,17 @@ impl DependencyGraph {
 #[derive(Clone, Debug, Default)]
 struct Resource {
     writer: Option<u32>,
-    /// The reads since the last write.
+    /// The readers since the last write.
     readers: Vec<u32>,
 }
 
-/// Builds graphs; reuses its tables for the next one.
+/// Builds the graphs of regions one after the other, reusing its tables.
 pub struct DependencyBuilder<'a> {
     target: &'a Target,
     rules: ScheduleRules,
     /// The node of the region that defines a value, plus one; 0 is none.
     definition: SecondaryMap<Value, u32>,
-    /// The node of an instruction that others name; valid as above.
+    /// The node of an instruction that others refer to, plus one; 0 is none.
     node: SecondaryMap<Instr, u32>,
     resources: Vec<Resource>,
     touched: Vec<usize>,
@@ -373,8 +376,8 @@ impl<'a> DependencyBuilder<'a> {
     }
 }
 
-/// The latency of a value. Meta instructions take no time, so their users are treated like those after them: the ALU
-/// has to wait for textures and memory as usual.
+/// The latency from a definition to a use. Meta instructions take no time, so a use by one has the latency of a use by
+/// the instructions after it: the ALU has to wait for textures and memory as usual.
 fn latency(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Latency {
     if !consumer.opcode.is_meta() {
         return Latency::between(producer, consumer, index, target);

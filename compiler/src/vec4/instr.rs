@@ -254,33 +254,33 @@ impl Mask {
     /// All four.
     pub const ALL: Self = Self(15);
 
-    /// The first channels.
+    /// The first `count` channels.
     #[must_use]
     pub fn first(count: u8) -> Self {
         Self((1 << count) - 1)
     }
 
-    /// Returns true if a channel is in it.
+    /// Returns true if the mask contains a channel.
     pub fn has(self, channel: usize) -> bool {
         self.0 >> channel & 1 != 0
     }
 
-    /// Returns true if it has no channel.
+    /// Returns true if the mask contains no channel.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The channels in it.
+    /// The channels of the mask, in order.
     pub fn channels(self) -> impl Iterator<Item = usize> {
         (0..4).filter(move |&channel| self.has(channel))
     }
 
-    /// The only channel in it, if there is exactly one.
+    /// The only channel of the mask, if it has exactly one.
     pub fn single(self) -> Option<usize> {
         (self.0.count_ones() == 1).then(|| self.0.trailing_zeros() as usize)
     }
 
-    /// The channels that are not in another one.
+    /// The channels that are not in another mask.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -349,7 +349,7 @@ pub struct Immediate(pub u32);
 /// The register file of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DstFile {
-    /// Nowhere: only the flag is written.
+    /// The null register: only the flag is written.
     Null,
     /// A virtual register.
     Vgrf(u32),
@@ -400,9 +400,9 @@ pub struct Src {
     pub swizzle: Swizzle,
     /// The type.
     pub ty: RegType,
-    /// The absolute value is read.
+    /// True if the absolute value is read.
     pub abs: bool,
-    /// The value is negated, after `abs`.
+    /// True if the value is negated, after `abs`.
     pub negate: bool,
 }
 
@@ -419,7 +419,7 @@ impl Src {
         Self::new(SrcFile::Imm(Immediate(bits)), Swizzle::IDENTITY, ty)
     }
 
-    /// The bits, if it is an immediate.
+    /// The 32 bits of the source, if it is an immediate.
     pub fn as_immediate(&self) -> Option<u32> {
         match self.file {
             SrcFile::Imm(Immediate(bits)) => Some(bits),
@@ -427,7 +427,7 @@ impl Src {
         }
     }
 
-    /// Returns true if it is an immediate zero of its type: for floats, of either sign.
+    /// Returns true if the source is an immediate zero of its type: for floats, of either sign.
     pub fn is_zero(&self) -> bool {
         match self.as_immediate() {
             Some(bits) => bits == 0 || self.ty == RegType::F && bits == 0x8000_0000,
@@ -445,7 +445,7 @@ pub struct Instr {
     pub predicate: Option<(Predicate, bool)>,
     /// The conditional modifier.
     pub cmod: Option<Cmod>,
-    /// The result is clamped to [0, 1].
+    /// True if the result is clamped to [0, 1].
     pub saturate: bool,
     /// The number of channels that it runs in: all of the program's [`Mode`](super::Mode), or half of them.
     pub exec_size: u8,

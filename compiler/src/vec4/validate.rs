@@ -1,4 +1,5 @@
-//! The rules of the language: the requirements of the hardware, the readers and the passes.
+//! Validation of vec4 and scalar programs: requirements of the hardware, and invariants that readers and passes rely
+//! on.
 
 use super::{
     Cmod, DstFile, Instr, Mask, Message, Mode, Opcode, OpcodeKind, Predicate, Program, RegType, SrcFile, Structure,
@@ -10,7 +11,7 @@ use crate::nir;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("instruction {instr}, `{opcode}`: {rule}")]
 pub struct Invalid {
-    /// The number of the instruction.
+    /// The index of the instruction in the program.
     pub instr: usize,
     /// Its operation.
     pub opcode: Opcode,
@@ -18,10 +19,10 @@ pub struct Invalid {
     pub rule: String,
 }
 
-/// The most virtual registers of a program.
+/// The maximum number of virtual registers of a program.
 const REGISTERS: u32 = 1 << 14;
 
-/// The most attributes, outputs and vectors of uniforms.
+/// The maximum number of attributes, of outputs and of vectors of uniforms.
 const SLOTS: u32 = 1 << 10;
 
 /// Checks a program.
@@ -90,7 +91,7 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
         (number < limit).then_some(()).ok_or_else(|| format!("names {what} {number}, expected less than {limit}"))
     };
     match instr.dst.file {
-        // A message still has its effect, `addc` the accumulator.
+        // A message has other effects, and `addc` writes the accumulator.
         DstFile::Null if matches!(opcode, Opcode::Send | Opcode::Addc) => {}
         DstFile::Null if !instr.writes_flag() => {
             return Err("writes the null register, expected a conditional modifier that writes the flag".to_owned());
@@ -143,7 +144,7 @@ fn check(instr: &Instr, mode: Mode) -> Result<(), String> {
     Ok(())
 }
 
-/// A message: the types of its operands, and nothing but them.
+/// Checks a message: the types of its operands, which have no modifiers, and its result.
 fn check_message(instr: &Instr, message: &Message, mode: Mode) -> Result<(), String> {
     if instr.exec_size != mode.width() || instr.predicate.is_some() || instr.cmod.is_some() || instr.saturate {
         return Err("is predicated, modified or of some channels only, expected a message of all".to_owned());

@@ -9,7 +9,7 @@ use fixedbitset::FixedBitSet;
 /// The model of the flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagRules {
-    /// Each channel of the flag by itself, not all as one bit.
+    /// True if each channel of the flag is tracked separately, rather than all of them as one bit.
     pub channels: bool,
     /// A predicated instruction does not change the flag of other vertices and channels.
     pub predicated: bool,

@@ -48,7 +48,7 @@ struct Selector<'a> {
 /// Translates a shader.
 ///
 /// # Errors
-/// Names the operation that is not supported, and its location.
+/// If an operation is not supported; the error names it and its location.
 pub fn run(shader: &nir::Shader, rules: Rules) -> Result<Program, SelectError> {
     let mut selector = Selector {
         code: Code::new(&shader.entry, Mode::Vec4),

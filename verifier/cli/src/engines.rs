@@ -75,7 +75,7 @@ impl EngineArgs {
         self.cache.as_deref()
     }
 
-    /// Returns true if engines are named.
+    /// Returns true if the command line selects engines.
     pub fn are_given(&self) -> bool {
         !self.kinds.is_empty()
     }

@@ -24,7 +24,8 @@ pub enum Format {
 /// The GPU, for every subcommand that compiles.
 #[derive(Args, Clone)]
 pub struct Gpu {
-    /// The GPU; `--gpu list` lists them. Unless given: that of a log's generation (a320, a420, a540, a660, a750 or a830), otherwise a660.
+    /// The GPU; `--gpu list` lists them. Default: one of a log's generation (a320, a420, a540, a660, a750 or a830),
+    /// else a660.
     #[arg(long = "gpu", value_name = "GPU", value_parser = values::gpu())]
     target: Option<Target>,
 }
@@ -44,8 +45,8 @@ impl Gpu {
 /// The fuel of runs, for every subcommand that runs programs.
 #[derive(Args, Clone)]
 pub struct Fuel {
-    /// Instructions of the wave after which a run of the program before is aborted; 200000, or the fuel of the
-    /// environment, unless given. The program after may take a multiple of those that the program before has taken.
+    /// Limit on the instructions of the wave in a run of the program before. Default: 200000, or that of the
+    /// environment. The program after may execute a multiple of what the program before has executed.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     fuel: Option<u64>,
 }
@@ -88,8 +89,8 @@ impl Guarding {
 /// Compiler options, for every subcommand that compiles.
 #[derive(Args, Clone)]
 pub struct Compiler {
-    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: the fewest that it compiles
-    /// with, or `min+N`: N more than that.
+    /// Limit on the registers of a program: full general registers, 4 to a vec4; `min`: the fewest that it compiles
+    /// with; `min+N`: N more than that.
     #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
     pub max_registers: RegisterLimit,
     #[command(flatten)]
@@ -100,7 +101,7 @@ pub struct Compiler {
 /// The stages to run.
 #[derive(Args, Clone)]
 pub struct Stages {
-    /// Leave out a stage, or a part of one. May be repeated.
+    /// Disable a stage, or a part of one. May be repeated.
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
     pub disable: Vec<Feature>,
     /// The allocator of general registers: in SSA form, or by graph colouring.
@@ -144,7 +145,7 @@ impl Compiler {
         Options { registers: self.max_registers, ..self.stages.options() }
     }
 
-    /// Returns true if it is not the default.
+    /// Returns true if the allocator is not the default one.
     pub fn is_given(&self) -> bool {
         let Stages { disable, allocator, round_robin } = &self.stages;
         let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
@@ -155,7 +156,7 @@ impl Compiler {
 /// A planted bug, for every subcommand that compiles.
 #[derive(Args, Clone)]
 pub struct Planted {
-    /// Plants a bug after a stage of the backend, to test if it is found.
+    /// Plant a bug after a stage of the backend, to test that it is found.
     #[arg(long, value_name = "BUG", value_parser = values::plants(), help_heading = "Testing ir3-equiv itself")]
     pub plant: Option<&'static PlantedBug>,
 }

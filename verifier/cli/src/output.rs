@@ -244,7 +244,7 @@ pub fn heading(width: usize) {
     line(&heading_of(width));
 }
 
-/// A row of such a table.
+/// A row of the table of checks.
 pub fn row(width: usize, check: &Check) -> String {
     let verdict = match check.verdict {
         "tested" => format!("tested {}", check.lanes),

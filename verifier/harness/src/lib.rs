@@ -1,10 +1,10 @@
 //! Checking compilations, reducing failures and reporting them.
 //!
 //! - [`check`] runs engines on the boundaries of one compilation.
-//! - [`guard`] compiles programs in processes that can be stopped.
-//! - [`reduce`] makes a failing program smaller, [`report`] writes it as a bundle, [`triage`] groups failures that are one bug.
-//! - [`vulkan`] compares programs with devices.
-//! - [`campaigns`] do so for many programs; [`fuzz_targets`] for one input of a fuzzer.
+//! - [`guard`] compiles programs in processes that can be killed.
+//! - [`reduce`] makes a failing program smaller, [`report`] writes it as a bundle, [`triage`] groups failures by bug.
+//! - [`vulkan`] compares the interpreter with Vulkan devices.
+//! - [`campaigns`] checks many generated programs; [`fuzz_targets`] checks one input of a fuzzer.
 
 pub mod campaigns;
 pub mod check;

@@ -1,7 +1,7 @@
-//! Broken logs of the real compiler: cut, noisy, and of two shaders that were printed at the same time.
+//! Damaged logs of Mesa: truncated, mixed with the output of applications, or interleaved from two shaders.
 //!
-//! Reading one must end with a message that names the line, never with a panic, and its complete parts must be checked
-//! nevertheless.
+//! Reading such a log must end with a message that names the line, never with a panic, and its complete parts must
+//! still be checked.
 
 use ir3_compiler::target::Target;
 use ir3_harness::check::Verdict;
@@ -18,15 +18,15 @@ use std::path::Path;
 /// The kind of damage to a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Breakage {
-    /// It ends after a byte.
+    /// The log is truncated at a byte.
     Cut,
-    /// It ends before a headline.
+    /// The log is truncated before a headline.
     CutAtSection,
     /// Lines of an application are inserted between those of Mesa.
     Lines,
     /// Such lines have another prefix, or are messages of Mesa.
     OtherPrefixes,
-    /// A terminal has coloured it, and its lines end as on Windows.
+    /// The log has the colour codes of a terminal, and line ends of Windows.
     Colours,
     /// The start of an application's line is inserted before some of Mesa's.
     PartialLines,
@@ -39,7 +39,7 @@ pub enum Breakage {
 }
 
 impl Breakage {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::Cut,
         Self::CutAtSection,
@@ -52,7 +52,7 @@ impl Breakage {
         Self::MixedSection,
     ];
 
-    /// Its name in tables.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cut => "cut at a byte",
@@ -67,7 +67,7 @@ impl Breakage {
         }
     }
 
-    /// Returns true if all boundaries have to get the verdicts that they have in the whole log.
+    /// Returns true if the damage must not change the verdict of any boundary.
     const fn changes_nothing(self) -> bool {
         matches!(self, Self::Lines | Self::OtherPrefixes | Self::Colours | Self::PartialLines)
     }
@@ -77,10 +77,10 @@ impl Breakage {
 pub struct BrokenLog {
     /// The kind of damage.
     pub breakage: Breakage,
-    /// The byte or the line.
+    /// The byte or line of the damage.
     pub at: usize,
     bytes: Vec<u8>,
-    /// The boundaries of which both sections are whole.
+    /// The number of boundaries of which both sections are undamaged.
     intact: usize,
 }
 
@@ -88,7 +88,7 @@ pub struct BrokenLog {
 struct Headline {
     at: usize,
     is_program: bool,
-    /// A boundary ends here: the section before it is one of the same shader.
+    /// True if a boundary ends here: the section before is one of the same shader.
     follows: bool,
 }
 
@@ -114,7 +114,7 @@ fn headlines(path: &Path, text: &str) -> Vec<Headline> {
     found
 }
 
-/// The boundaries whose sections end before a byte.
+/// The number of boundaries whose sections end before a byte.
 fn intact(headlines: &[Headline], end: usize) -> usize {
     headlines.windows(2).filter(|pair| pair[0].follows && pair[1].at <= end).count()
 }
@@ -266,7 +266,7 @@ pub struct BrokenOutcome {
 }
 
 impl BrokenOutcome {
-    /// Returns the fault of an outcome, if it has one. `whole` is the outcome of the intact log.
+    /// Returns the fault of the reader on a log, if it has one. `whole` is the outcome of the undamaged log.
     pub fn fault(&self, log: &BrokenLog, whole: &Self) -> Option<String> {
         if let Some(panic) = &self.panic {
             return Some(format!("a panic: {panic}"));
@@ -298,12 +298,12 @@ impl BrokenOutcome {
     }
 }
 
-/// Reads and checks a log.
+/// Reads and checks a damaged log.
 pub fn outcome(path: &Path, log: &BrokenLog, gpu: Option<Target>, settings: &Settings<'_>) -> BrokenOutcome {
     check(path, log.bytes.clone(), gpu, settings)
 }
 
-/// Reads and checks the log that is not broken.
+/// Reads and checks the undamaged log.
 pub fn whole(path: &Path, text: &str, gpu: Option<Target>, settings: &Settings<'_>) -> BrokenOutcome {
     check(path, text.as_bytes().to_vec(), gpu, settings)
 }

@@ -222,16 +222,16 @@ impl Case for Candidate {
     }
 }
 
-/// The first wrong proof without a condition.
+/// The first wrong proof that a campaign found with a condition left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noticed {
     /// The campaign.
     pub campaign: &'static str,
-    /// The number of the pair in it.
+    /// The number of the pair in the campaign.
     pub number: u64,
-    /// The change in it.
+    /// The change that made the programs of the pair differ.
     pub change: String,
-    /// The engine that proved it.
+    /// The engine that proved the pair.
     pub by: EngineKind,
 }
 

@@ -12,7 +12,7 @@ pub const ROUNDING: &str = "open-rounding";
 /// Denormals are not flushed to zero, neither as operands nor as results.
 pub const DENORMALS: &str = "denormals-kept";
 
-/// `fquantize2f16` keeps denormal halves, as the machine's conversions do here.
+/// `fquantize2f16` keeps denormal halves, as conversions of the machine do in the model.
 pub const QUANTIZED: &str = "quantized-denormals";
 
 /// The result of a texture operation is an uninterpreted function of its operands, the texture and the sampler.
@@ -49,7 +49,7 @@ pub const UNPRINTED: &str = "unprinted-attributes";
 /// words of the constant file that describe the buffer or image.
 pub const BYTE_OFFSET: &str = "byte-offset-undescribed";
 
-/// Before a6xx: an image that is loaded through the texture unit is shown by the texture of its number.
+/// An image that is loaded through the texture unit (before a6xx) is bound to the texture with the same index.
 pub const TEXTURE_OF_IMAGE: &str = "texture-of-image";
 
 /// No image aliases a storage buffer or global memory.
@@ -104,23 +104,23 @@ pub const MODEL: [&str; 23] = [
 /// The features of a program that proofs model less precisely than the hardware implements them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// It has texture operations.
+    /// True if the program has texture operations.
     pub textures: bool,
-    /// It accesses memory that other waves see.
+    /// True if the program accesses memory that other waves see.
     pub memory: bool,
-    /// It loads from addresses that it computes.
+    /// True if the program loads from global memory, at computed addresses.
     pub global_loads: bool,
-    /// Its lanes communicate, by an operation or by memory.
+    /// True if lanes communicate, by an operation or through memory.
     pub lanes: bool,
-    /// It has branches.
+    /// True if the program has branches.
     pub branches: bool,
-    /// It has conversions to floats whose rounding mode is open.
+    /// True if the program has conversions to floats whose rounding mode is open.
     pub rounding: bool,
-    /// It has operands relative to `a0.x`, of arrays of a known size in registers.
+    /// True if the program has operands relative to `a0.x`, in register arrays of known sizes.
     pub arrays: bool,
-    /// It accesses resources at numbers that it computes.
+    /// True if the program accesses resources at computed indices.
     pub descriptors: bool,
-    /// It has inputs of 16 bits that are not interpolated.
+    /// True if the program has 16-bit inputs that are not interpolated.
     pub narrow_inputs: bool,
 }
 
@@ -141,7 +141,7 @@ impl Uses {
         }
     }
 
-    /// The assumptions of a proof by terms.
+    /// The assumptions of a proof by the SMT engine.
     pub fn assumptions(self) -> impl Iterator<Item = &'static str> {
         let all = [
             (self.rounding, ROUNDING),

@@ -45,7 +45,7 @@ pub struct Check {
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// This environment, as JSON, instead of `--runs` and `--seed`.
+    /// Use this environment, as JSON, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "FILE")]
     env: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct Check {
     /// Write each refuted comparison as a folder in DIR: both programs, the input, the runs up to the first difference.
     #[arg(long, value_name = "DIR")]
     failures: Option<PathBuf>,
-    /// Write each refuted comparison as a page to look at in DIR.
+    /// Write a page for each refuted comparison in DIR.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
     #[command(flatten)]

@@ -54,7 +54,7 @@ fn emit() -> impl TypedValueParser<Value = Emit> {
 }
 
 impl Compile {
-    /// Returns true if it plays the part of a compiler under test.
+    /// Returns true if the subcommand runs as a compiler under test.
     pub fn is_under_test(&self) -> bool {
         self.beside
     }

@@ -23,7 +23,7 @@ pub struct Disassemble {
     /// Read the file as binary: words of 64 bits, the least significant byte first.
     #[arg(long)]
     binary: bool,
-    /// The form of the lines.
+    /// The output format of each instruction.
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t, conflicts_with = "plain")]
     form: Form,
     /// Print assembly without positions and words: `--as plain`.
@@ -31,7 +31,7 @@ pub struct Disassemble {
     plain: bool,
 }
 
-/// The form of lines of machine code.
+/// The output format of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// The format of `ir3-disasm`.
@@ -108,7 +108,7 @@ impl Disassemble {
         Ok(Exit::Nothing.when(is_empty))
     }
 
-    /// The programs of the file.
+    /// Reads the programs of the file.
     fn programs(&self, bytes: &[u8]) -> Result<Vec<Listed>, Failure> {
         let name = self.file.display();
         let listed = |words: Vec<u64>| vec![Listed { generation: self.gpu.target().generation, first: 0, words }];

@@ -41,34 +41,35 @@ pub struct Fuzz {
     /// Stop after this number of programs. Without `--programs` and `--time`, it runs until it is stopped.
     #[arg(long, value_name = "N", value_parser = values::count::<u64>())]
     programs: Option<u64>,
-    /// Check only one of N equal parts of the programs, the Ith, of the campaign of `--seed`. The results are written
-    /// to the folder of the bundles, for `merge`.
+    /// Check only the Ith of N equal parts of the programs of the campaign of `--seed`. The results are written to the
+    /// folder of the bundles, for `merge`.
     #[arg(long, value_name = "I/N", requires = "seed")]
     shard: Option<Shard>,
-    /// The number of the first program, to continue where another run with the same seed has ended.
+    /// The number of the first program, to continue an earlier run with the same seed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
     /// Stop after this time (`90s`, `10m`, `8h`).
     #[arg(long, value_name = "T", value_parser = values::time)]
     time: Option<Duration>,
-    /// Seed of the campaign; the same seed makes the same programs on every machine. A random one, which is printed, unless given.
+    /// Seed of the campaign; the same seed gives the same programs on every machine. Default: a random seed, which is
+    /// printed.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Profiles of the programs, in turn; all profiles unless given, `operations` each third time. May be repeated.
+    /// Profiles of the programs, in turn; default: all, with `operations` every third time. May be repeated.
     #[arg(long, value_name = "PROFILE", value_parser = values::profile())]
     profile: Vec<Profile>,
-    /// The GPU of all programs; one of each generation in turn unless given (a306, a420, a540, a618, a630, a660, a730, a750), and with
-    /// `--compiler` a660.
+    /// The GPU of all programs. Default: one of each generation in turn (a306, a420, a540, a618, a630, a660, a730,
+    /// a750), or a660 with `--compiler`.
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     gpu: Option<Target>,
-    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: the fewest that it compiles with;
-    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, and
-    /// for most programs of the profile `pressure` and some of the others few enough to spill.
+    /// Limit on full general registers (4 to a vec4): a number, `min` (the fewest that the program compiles with),
+    /// `min+N`, or `random` (drawn for each program). Default: all, but few enough to spill for most programs of the
+    /// profile `pressure` and for some others.
     #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
     max_registers: Option<Limits>,
     #[command(flatten)]
     stages: Stages,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// The number of random environments (inputs) that each program is run on, 64 lanes each.
@@ -82,10 +83,10 @@ pub struct Fuzz {
     /// in sixteen, and of each whose last program differs from its source.
     #[arg(long)]
     every_boundary: bool,
-    /// Continue after a failure, to the end; failures are reduced then.
+    /// Continue after a failure, to the end; then reduce the failures.
     #[arg(long)]
     keep_going: bool,
-    /// Programs that the compiler refuses are failures, too.
+    /// Treat programs that the compiler refuses as failures, too.
     #[arg(long)]
     refusals: bool,
     #[command(flatten)]
@@ -119,14 +120,14 @@ fn parse_registers(text: &str) -> Result<Limits, String> {
     text.parse().map(Limits::Fixed).map_err(|error| format!("{error}, or `random`"))
 }
 
-/// A seed that no other campaign is likely to have.
+/// Returns a seed that other campaigns are unlikely to have.
 fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// The exit of a campaign without a failure. Programs that do not fit in the registers are counted and reported. They
-/// are no failure unless no other program remains, or every value of a program could be spilled: the limits are tight
-/// by design.
+/// The exit code of a campaign without a failure. Programs that do not fit in the registers are counted and reported.
+/// They are a failure only if no other program remains, or if every value of a program could be spilled: the limits are
+/// tight by design.
 pub fn exit_of(counts: &Counts) -> Exit {
     let summary = &counts.summary;
     if summary.proved + summary.tested + summary.refuted == 0 || counts.rejected >= summary.programs {
@@ -135,7 +136,7 @@ pub fn exit_of(counts: &Counts) -> Exit {
     Exit::Unmet.when(summary.unknown > summary.needs_spilling || counts.not_spilled > 0)
 }
 
-/// Rates and shares of the campaign, as JSON.
+/// The rates and shares of the campaign, as JSON.
 #[derive(Serialize)]
 struct Rates {
     programs_per_second: f64,
@@ -185,17 +186,17 @@ struct Found<'a> {
     stage: &'static str,
     failure: String,
     message: &'a str,
-    /// `None` if it could not be written.
+    /// The folder of the bundle; `None` if it could not be written.
     folder: Option<String>,
 }
 
-/// The reason why a failure has no bundle.
+/// The reason why a failure was not written as a bundle.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
-    /// It is not reproducible.
+    /// The failure is not reproducible.
     #[error("{profile}, {gpu}, seed {seed}: it failed, and when it was run again it did not")]
     Passed { gpu: &'static str, profile: Profile, seed: u64 },
-    /// The check of it ended its process, and the compiler alone does not.
+    /// Checking the program ends the process; compiling it alone does not.
     #[error("{profile}, {gpu}, seed {seed}: its check ended the process, and the compiler alone does not: {why}")]
     Died { gpu: &'static str, profile: Profile, seed: u64, why: String },
 }
@@ -205,13 +206,13 @@ enum Lost {
 struct Findings {
     /// The bundles, in the order in which they were written.
     bundles: Vec<PathBuf>,
-    /// Programs that are no failures, with boundaries that have no verdict.
+    /// Programs without a failure that have boundaries with an unknown verdict.
     unknown: UnknownPrograms,
     /// The coverage of the programs, if it is counted.
     coverage: Table,
     /// The exits of failures without a bundle, and of files that workers could not write.
     exits: Vec<Exit>,
-    /// The numbers of programs for the corpus.
+    /// The numbers of the programs that are added to the corpus.
     new: Vec<u64>,
 }
 
@@ -317,14 +318,14 @@ impl Fuzz {
         self.worker
     }
 
-    /// Works for a campaign in another process.
+    /// Runs a part of the campaign as a worker process.
     pub fn work(&self, seed: u64) -> Result<Exit, Failure> {
         let campaign = self.of_seed(seed, &mut 0)?;
         workers::serve(&campaign, self.guarding.limits())?;
         Ok(engines::written(&campaign.engines))
     }
 
-    /// The campaign on a device of Vulkan.
+    /// Runs the campaign on a Vulkan device.
     fn on_device(&self, library: &Library, format: Format) -> Result<Exit, Failure> {
         let request = vulkan::Request {
             library,
@@ -343,7 +344,7 @@ impl Fuzz {
         vulkan::fuzz(&request, format)
     }
 
-    /// The campaign against a compiler that is another program.
+    /// Runs the campaign against an external compiler.
     fn compiler(&self, compiler: &Compiler, format: Format) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?;
         let request = fuzz_compiler::Request {
@@ -437,7 +438,7 @@ impl Fuzz {
         Ok((counts, findings))
     }
 
-    /// A failure in the form in which it is written: a case, or the text of a failing program that was not made from
+    /// The form in which a failure is written: a case, or the text of a failing program that was not generated from
     /// nir.
     fn kept(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<Kept, Lost> {
         let Drawn { target, profile, seed, is_code, .. } = finding.origin(campaign);

@@ -1,4 +1,4 @@
-//! `fuzz --compiler CMD`: generated programs for a compiler that is another program, whose log is checked pass by pass.
+//! `fuzz --compiler CMD`: generated programs for an external compiler, whose log is checked pass by pass.
 
 use crate::exit::{self, Exit, Failure, Unwritten};
 use crate::temporary::Temporary;
@@ -47,7 +47,8 @@ pub struct External {
         conflicts_with_all = ["compiler", "plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
     )]
     turnip: bool,
-    /// Fuzz with changed modules instead of generated programs: of these .spv files, and of all in these folders. May be repeated.
+    /// Fuzz with mutated modules instead of generated programs: of these .spv files, and of all in these folders. May
+    /// be repeated.
     #[arg(long, value_name = "PATH", requires = "turnip", help_heading = "Another compiler")]
     pub variants_of: Vec<PathBuf>,
     /// An argument of the compiler, before the path of the module. May be repeated.
@@ -59,7 +60,7 @@ pub struct External {
         help_heading = "Another compiler"
     )]
     compiler_arg: Vec<OsString>,
-    /// The time after which the compiler hangs and is killed.
+    /// Time limit of the compiler for a program; it is killed then, and counts as hanging.
     #[arg(
         long,
         value_name = "T",
@@ -68,7 +69,7 @@ pub struct External {
         help_heading = "Another compiler"
     )]
     compiler_time: Duration,
-    /// The memory that the compiler may have, in MiB: its address space.
+    /// Memory limit of the compiler, in MiB of address space.
     #[arg(
         long,
         value_name = "N",
@@ -125,11 +126,11 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced of each kind.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
-    /// The modules that are changed; if empty, programs are generated.
+    /// The modules that are mutated; if empty, programs are generated.
     pub variants_of: &'a [PathBuf],
 }
 
-/// Candidates of a reduction.
+/// The maximum number of candidates in a reduction.
 const CANDIDATES: u64 = 6000;
 
 /// A failure that was written.
@@ -291,7 +292,7 @@ fn course(request: &Request<'_>, folder: &Path) -> Course {
     }
 }
 
-/// Runs a campaign of changed modules.
+/// Runs a campaign with mutated modules.
 fn variants(
     request: &Request<'_>,
     drivers: &Drivers,
@@ -373,7 +374,7 @@ fn campaign_of(
             Written { origin: (profile, seed), shader: shader.clone(), found: found.clone(), folder, original: None };
         let Found { failure, message, .. } = &written.found;
         let failure = failure.to_string();
-        // For a crash both are the same.
+        // For a crash the message is the failure itself.
         let said = if failure == *message { failure } else { format!("{failure}: {message}") };
         let line = format!("program {number} ({profile}, seed {seed}): {said}");
         if let Err(error) = written.write(request) {

@@ -1,4 +1,4 @@
-//! Completions of shells, and the manual page.
+//! Shell completions, and the manual page.
 
 use crate::exit::{Exit, Failure};
 use crate::{Cli, output};
@@ -8,7 +8,7 @@ use clap_complete::Shell;
 /// Options of `completions`.
 #[derive(Args)]
 pub struct Completions {
-    /// The shell.
+    /// The shell that the completions are for.
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }

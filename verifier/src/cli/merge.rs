@@ -22,7 +22,7 @@ pub struct Merge {
     folders: Vec<PathBuf>,
     #[command(flatten)]
     reducing: Reducing,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
 }

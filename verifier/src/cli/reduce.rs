@@ -31,9 +31,8 @@ use std::time::{Duration, Instant};
 /// Options of `reduce`.
 #[derive(Args)]
 pub struct Reduce {
-    /// A bundle, which is reduced in its place; or a program (.nir, or a Mesa log with one final-form nir), or the bytes
-    /// that a fuzz target failed on, of which a bundle is made first; or a program for Gen7 (.vec4), which is reduced to a file; or, with
-    /// `--test`, any program.
+    /// A bundle, which is reduced in place; or a program (.nir, a Mesa log with one final-form nir) or the input of a
+    /// fuzz target, of which a bundle is made first; or a program for Gen7 (.vec4); with `--test`, any program.
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
@@ -41,16 +40,17 @@ pub struct Reduce {
     pub after: Option<PathBuf>,
     #[command(flatten)]
     pub test: TestArgs,
-    /// The GPU to compile for, unless PATH is a bundle; that of a fuzz target's bytes, else a660, unless given.
+    /// The GPU to compile for, unless PATH is a bundle. Default: that of the fuzz target's input or of the log, else
+    /// a660.
     #[arg(long, value_name = "GPU", value_parser = values::gpu())]
     pub gpu: Option<Target>,
     /// The environment in which the program fails, as JSON, unless PATH is a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["env_seed", "seed", "runs"])]
     pub env: Option<PathBuf>,
-    /// The seed of the environment in which it fails.
+    /// The seed of the environment in which the program fails.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
     pub env_seed: Option<u64>,
-    /// The number of random environments that are tried if none is given: 4, and 16 for two programs, unless given.
+    /// The number of random environments to try if none is given. Default: 4, or 16 for two programs.
     #[arg(long, value_name = "N", value_parser = values::count::<u32>())]
     pub runs: Option<u32>,
     /// Seed of those environments.
@@ -62,11 +62,11 @@ pub struct Reduce {
     pub engines: EngineArgs,
     #[command(flatten)]
     pub compiler: Compiler,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     pub jobs: Option<usize>,
-    /// The folder of the bundle; PATH with `.bundle` at its end, unless given. With `--test` the file for the reduced program, and for two
-    /// programs the folder; PATH with `.reduced` at its end, unless given.
+    /// The folder of the bundle; default: PATH with `.bundle` at its end. With `--test` the file for the reduced
+    /// program, and for two programs the folder; default: PATH with `.reduced` at its end.
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -76,14 +76,14 @@ pub struct Reduce {
 /// The options of a test by a command.
 #[derive(Args)]
 pub struct TestArgs {
-    /// A command that is run with the path of a smaller program as its last argument, in several threads: exit code 0 means that the program
-    /// is still interesting, as for llvm-reduce. PATH itself has to be.
+    /// A command that is run with the path of a smaller program as its last argument, in several threads. Exit code 0
+    /// means that the program is still interesting, as for llvm-reduce; PATH itself must be interesting.
     #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "allocator", "round_robin", "plant"])]
     pub test: Option<PathBuf>,
     /// An argument of that command, before the path. May be repeated.
     #[arg(long, value_name = "ARG", requires = "test", allow_hyphen_values = true)]
     pub test_arg: Vec<OsString>,
-    /// Kill the command after this time (`500ms`, `10s`): the program is not interesting then.
+    /// Kill the command after this time (`500ms`, `10s`); the program then counts as not interesting.
     #[arg(long, value_name = "T", requires = "test", value_parser = values::time)]
     pub test_timeout: Option<Duration>,
 }
@@ -99,7 +99,7 @@ pub struct Report {
     pub candidates: u64,
     pub steps: u64,
     pub seconds: f64,
-    /// True if no known step makes it smaller.
+    /// True if no known reduction step makes it smaller.
     pub minimal: bool,
     /// The bundle, file or folder.
     pub output: String,
@@ -112,7 +112,7 @@ pub struct Report {
     pub go_on: String,
 }
 
-/// The bar of a reduction.
+/// Creates the progress bar of a reduction.
 pub fn bar() -> Result<ProgressBar, Failure> {
     let bar = ProgressBar::new_spinner();
     bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
@@ -247,7 +247,7 @@ fn program(path: &Path, gpu: Option<Target>) -> Result<(Shader, Target), Failure
     }
 }
 
-/// Returns true if a file contains the bytes of a fuzzer: neither its name nor its text is that of a program.
+/// Returns true if a file is the input of a fuzz target: neither its name nor its text is that of a program.
 fn is_artifact(path: &Path) -> Result<bool, Failure> {
     if InputKind::of_path(path).is_some() {
         return Ok(false);

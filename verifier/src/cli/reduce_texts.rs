@@ -1,5 +1,5 @@
-//! `reduce --test CMD` and `reduce BEFORE AFTER`: programs of either language, by a test of the user or by the verdicts of engines on two of them; and
-//! `reduce` of a program for Gen7, by the stage that is refuted.
+//! `reduce --test CMD` and `reduce BEFORE AFTER`: reduction of programs in nir or ir3, with a command of the user or
+//! the verdicts on two programs as the test; and `reduce` of a program for Gen7, with the refuted stage as the test.
 //!
 //! The smallest program so far is written after each step, so that ending the process loses no progress.
 
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Reads the one program of a file.
+/// Reads the only program of a file.
 fn one(path: &Path, gpu: Option<Target>) -> Result<Named, Failure> {
     let mut programs = input::load(path, gpu)?;
     match (programs.pop(), programs.len()) {
@@ -43,7 +43,7 @@ fn instructions(side: &Side) -> usize {
     side.snapshot().instruction_count()
 }
 
-/// PATH with `.reduced` at its end, and the end of the names of such files.
+/// The default output: PATH with `.reduced` and the extension at its end.
 fn default_output(path: &Path, extension: &str) -> PathBuf {
     let stem = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy());
     path.with_file_name(format!("{stem}.reduced{extension}"))
@@ -62,7 +62,7 @@ fn write(path: &Path, text: &str) -> Result<(), Unwritten> {
     })
 }
 
-/// Runs of the command that give no answer about a program.
+/// The counts of command runs that do not decide if a program is interesting.
 #[derive(Default)]
 struct Odd {
     killed: AtomicU64,
@@ -71,7 +71,7 @@ struct Odd {
 }
 
 impl Odd {
-    /// Returns true if the program is interesting.
+    /// Counts a run of the command. Returns true if the program is interesting.
     fn count(&self, result: Result<Tested, CommandError>) -> bool {
         match result {
             Ok(Tested::Interesting) => return true,
@@ -97,7 +97,7 @@ impl Odd {
     }
 }
 
-/// Reduces a program while a command finds it interesting.
+/// Reduces a program while the command of `--test` finds it interesting (exit code 0).
 ///
 /// # Errors
 /// If the original program is not interesting, the command cannot be run, or a file cannot be read or written.
@@ -316,7 +316,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Runs a reduction, and writes its result: at its end, or when the program is ended from outside.
+    /// Runs a reduction, and writes its result at its end, or when the process is interrupted.
     fn reduce<S: Subject>(
         mut self,
         run: impl FnOnce(&mut Watch<'_, S>) -> Result<Reduced<S>, reduce::CheckpointError>,

@@ -23,7 +23,7 @@ pub struct Rules {
     /// The time limit for each rule (`500ms`, `10s`, `2m`).
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "60s")]
     timeout: Duration,
-    /// Floats by the theory of floating point, instead of as uninterpreted functions.
+    /// Model floats by the SMT theory of floating point, instead of as uninterpreted functions.
     #[arg(long)]
     exact_floats: bool,
     /// Leave out the lemmas: that of division enumerates 2^32 divisors.
@@ -38,7 +38,7 @@ pub struct Rules {
     /// Write a page for each refuted rule into a folder, and an index.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
-    /// Adds a wrong rule, to see its refutation.
+    /// Add a wrong rule, to see its refutation.
     #[arg(long, value_name = "RULE", value_parser = planted_rules(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static Rule>,
 }
@@ -70,7 +70,7 @@ fn planted_rules() -> impl TypedValueParser<Value = &'static Rule> {
         .try_map(|name| planted::by_name(&name).ok_or("found no such rule"))
 }
 
-/// One rule and width.
+/// A rule at one width, as JSON.
 #[derive(Serialize)]
 struct RuleRow {
     table: &'static str,
@@ -95,13 +95,13 @@ struct Counterexample {
     right: u64,
 }
 
-/// The counts of the verdicts.
+/// The number of rules with each verdict.
 #[derive(Serialize, Default)]
 struct RuleCounts {
     proved: usize,
     refuted: usize,
     unknown: usize,
-    /// Properties of floats that hold up to rounding, and are not checked.
+    /// Properties of floats that hold only up to rounding, and are not checked.
     inexact: usize,
 }
 

@@ -12,7 +12,7 @@ pub struct Show {
     /// A bundle: the folder of a failure.
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// The file to be written, `-` for standard output; `report.html` in the bundle unless given.
+    /// The output file, `-` for standard output; default: `report.html` in the bundle.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

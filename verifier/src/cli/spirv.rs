@@ -1,4 +1,4 @@
-//! `spirv`: a nir program as SPIR-V.
+//! `spirv`: translates a nir program to SPIR-V.
 
 use crate::exit::Unwritten;
 use crate::{Exit, Failure, Gpu, output};

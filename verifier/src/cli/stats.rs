@@ -29,7 +29,7 @@ pub struct StatsCommand {
     /// The paths are Mesa logs: compile their nir and compare our metrics with Mesa's own.
     #[arg(long)]
     beside_mesa: bool,
-    /// Print the sums of the N largest programs, too, by the instructions of Mesa's.
+    /// Print the sums over the N programs with the most instructions in Mesa's code, too.
     #[arg(long, value_name = "N", requires = "beside_mesa")]
     largest: Option<usize>,
     /// A note that has to explain every shader above 1.10 times Mesa's metrics: see docs/beside-mesa.md.

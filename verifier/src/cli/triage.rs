@@ -15,12 +15,12 @@ use std::time::Duration;
 /// Options of `triage`.
 #[derive(Args)]
 pub struct Triage {
-    /// The folder of bundles that a campaign has left, interrupted or not; or one with several such folders in it.
+    /// The folder of the bundles of a finished or interrupted campaign; or a folder of several such folders.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
     reducing: Reducing,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
 }
@@ -34,7 +34,7 @@ pub struct Reducing {
     /// Stop reducing after this time (`90s`, `10m`); a further `triage` continues.
     #[arg(long, value_name = "T", value_parser = values::time, conflicts_with = "no_reduce")]
     reduce_time: Option<Duration>,
-    /// The most failures to reduce of those that look alike; the others are only counted.
+    /// The maximum number of failures to reduce among those that look alike; the others are only counted.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count::<usize>())]
     reduce_limit: usize,
 }
@@ -45,7 +45,7 @@ impl Reducing {
         (!self.no_reduce).then_some((self.reduce_time, self.reduce_limit))
     }
 
-    /// Reduces bundles, as far as the options demand, and groups them.
+    /// Reduces bundles within the limits of the options, and groups them.
     pub fn run(&self, bundles: &[PathBuf], jobs: usize, interrupted: &AtomicBool) -> Result<triage::Triage, Failure> {
         let (reduce, limit, time) = (!self.no_reduce, self.reduce_limit, self.reduce_time);
         let bar = ProgressBar::new_spinner();
@@ -118,7 +118,7 @@ pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
     }
     match &triage.groups[..] {
         [] => {}
-        // One failure needs no table.
+        // A single failure needs no table.
         [group] if failures == 1 => one(group),
         groups => table(groups),
     }

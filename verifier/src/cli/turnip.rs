@@ -20,17 +20,17 @@ use std::time::Duration;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Shaders (.spv, .comp, .vert, .frag, .wgsl)")]
 pub struct DriverArgs {
-    /// The driver that compiles shaders: the path of libvulkan_freedreno.so, or its folder, which may have the libraries that it needs. Unless
-    /// given: that of `ci/stock-mesa`, then the system's.
+    /// The driver that compiles shaders: the path of libvulkan_freedreno.so, or the folder with it and the libraries
+    /// that it needs. Default: that of `ci/stock-mesa`, then the system's.
     #[arg(long, value_name = "PATH")]
     driver: Option<PathBuf>,
     /// The time after which the driver hangs.
     #[arg(long, value_name = "T", default_value = "20s", value_parser = values::time)]
     driver_time: Duration,
-    /// The memory that a module may take, in MiB.
+    /// Memory limit of the driver for a module, in MiB.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::count::<u32>())]
     driver_memory: u32,
-    /// The text that a module may print, in MiB.
+    /// Limit on the text that the driver prints for a module, in MiB.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = values::count::<u32>())]
     driver_output: u32,
     /// A variable of the driver's environment, as `IR3_SHADER_DEBUG=cs,optmsgs,spillall`. May be repeated.

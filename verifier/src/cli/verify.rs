@@ -1,6 +1,7 @@
 //! `verify`: compiles programs from files and checks every boundary.
 //!
-//! Threads take programs from the files in their order; the main thread prints the results in the same order, and writes bundles.
+//! Threads check the programs in the order of the files; the main thread prints the results in that order, and writes
+//! bundles.
 
 use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
@@ -39,17 +40,17 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// Files (.nir, Mesa logs, whose final-form nir is used), folders of them, or bundles and folders of bundles, which bring their GPU,
-    /// their options and their input. Of a bundle deeper in a folder only the program is taken. Of shaders (.spv, .comp, .vert, .frag, .wgsl)
-    /// the nir of Mesa's turnip is taken, which compiles them (docs/turnip.md).
+    /// Programs (.nir, or Mesa logs with final-form nir), shaders, bundles, or folders of these. Mesa's turnip compiles
+    /// shaders (.spv, .comp, .vert, .frag, .wgsl) to nir (docs/turnip.md). Bundles bring their GPU, options and input,
+    /// but in subfolders only their program is used.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
     #[command(flatten)]
     compiler: Compiler,
-    /// Check only one of N equal parts of the programs, the Ith. The results are written to the folder of the bundles,
-    /// for `merge`.
+    /// Check only the Ith of N equal parts of the programs. The results are written to the folder of the bundles, for
+    /// `merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// The number of random environments (inputs) that each program is run on, 64 lanes each. More are added, up to 16,
@@ -61,18 +62,18 @@ pub struct Verify {
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Exactly this environment, as a report of a failure names it, instead of `--runs` and `--seed`.
+    /// Use exactly this environment, which the report of a failure names, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "SEED")]
     env_seed: Option<u64>,
-    /// Exactly this environment, as JSON, as `reduce` writes it.
+    /// Use exactly this environment, in JSON as `reduce` writes it.
     #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
     env: Option<PathBuf>,
     #[command(flatten)]
     engines: EngineArgs,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Fail (exit code 3) unless every boundary of every program reached this.
+    /// Fail (exit code 3) unless every boundary of every program has at least this verdict.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
     /// Print a row for each boundary when it is decided, not only for failures, and the summary at the end.
@@ -81,10 +82,10 @@ pub struct Verify {
     /// Print only the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for the files of a refutation.
+    /// Folder for the files of refutations.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
-    /// Write a page for each failure into a folder, and an index.
+    /// Write a page for each failure, and an index, into a folder.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -97,9 +98,9 @@ pub struct Verify {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Required {
-    /// Run and agreed, or proved.
+    /// Run on both sides with agreement, or proved.
     Tested,
-    /// Shown for all inputs.
+    /// Proved for all inputs.
     Proved,
 }
 
@@ -108,22 +109,22 @@ const WIDTH: usize = 60;
 /// A program to be checked.
 struct Job {
     name: String,
-    /// The program; of a vec4 program, the nir that it means.
+    /// The program; for a vec4 program, the nir that it is translated to.
     shader: Shader,
     /// The vec4 program, whose passes are checked.
     vec4: Option<Box<vec4::Program>>,
     target: Target,
     options: Options,
     plant: Option<&'static PlantedBug>,
-    /// The given environments; otherwise they are chosen.
+    /// The given environments; `None` to choose them.
     envs: Option<Vec<Env>>,
     /// The failure that is recorded in its bundle.
     recorded: Option<reduce::Failure>,
 }
 
 impl Job {
-    /// Writes the bundle of a failure. `None` if it does not fail when it is run again: a difference after an undefined
-    /// value of its source, for example.
+    /// Writes the bundle of a failure. Returns `None` if the program does not fail when it is run again: for example,
+    /// if the difference is after an undefined value of its source.
     fn write(&self, root: &Path, envs: &[Env]) -> Result<Option<PathBuf>, Failure> {
         let (shader, origin) = (self.shader.clone(), ProgramOrigin::File(self.name.clone()));
         let case = Case::find(shader, self.target, self.options, self.plant, envs, origin);
@@ -133,7 +134,7 @@ impl Job {
 
 /// An input, in the order of the command line.
 enum Input {
-    /// A program, which a thread reads.
+    /// A program, which a thread parses.
     Text(Unread),
     /// A bundle.
     Bundle(PathBuf),
@@ -147,11 +148,11 @@ struct Checked {
     verification: Verification,
     /// The counts of this program alone.
     summary: Summary,
-    /// The failure that occurs, where a bundle records one.
+    /// The failure that was found, if a bundle records one.
     found: Option<reduce::Failure>,
 }
 
-/// The exit of an input that has no program.
+/// The exit code for an input without a program.
 fn exit_of_input(error: &(dyn std::error::Error + 'static)) -> Exit {
     error.downcast_ref::<InputError>().map_or(Exit::Bad, turnip::exit_of)
 }
@@ -189,12 +190,12 @@ impl Verify {
         Ok(Job { name, shader: *shader, vec4, target, options, plant, envs, recorded: None })
     }
 
-    /// The programs of a file, while it is read.
+    /// The programs of a file, read one by one.
     fn inputs(&self, path: &Path, shaders: &Shaders<'_>) -> Box<dyn Iterator<Item = Input> + Send> {
         if bundle::is_bundle(path) {
             return Box::new(std::iter::once(Input::Bundle(path.to_owned())));
         }
-        // A folder may contain texts without nir; a file that was named must have some.
+        // A folder may contain texts without nir; a file on the command line must have some.
         let is_named = self.paths.iter().any(|given| given == path);
         let (lines, gpu) = match is_shader(path) {
             true => (shaders.lines(path), Some(shaders.target())),
@@ -208,7 +209,8 @@ impl Verify {
         }))
     }
 
-    /// The given files, and those of the given folders. A bundle counts as one file. The exit is that of paths that cannot be read.
+    /// The given files, and those in the given folders, where a bundle counts as one file. The exit code is that of
+    /// paths that cannot be read.
     fn files(&self) -> Result<(Vec<PathBuf>, Exit), Failure> {
         let (mut files, mut exit) = (Vec::new(), Exit::Passed);
         for path in &self.paths {
@@ -236,7 +238,7 @@ impl Verify {
         Ok((files, exit))
     }
 
-    /// The reason why the compilation of a program has to be stopped, before this process compiles it.
+    /// The reason why the compilation of a program must be aborted, determined before this process compiles it.
     fn stopped(&self, job: &Job) -> Option<Stopped> {
         let plant = job.plant.map(PlantedBug::shared);
         guard::probe(&job.shader, &Setting::new(job.target, job.options, plant.as_ref(), self.guarding.limits())?)
@@ -259,7 +261,7 @@ impl Verify {
             None if let Some(stopped) = self.stopped(&job) => {
                 Verification::stopped(stopped.stage, &stopped.to_string())
             }
-            // Exactly the environments that are given: a failure is shown again.
+            // Use exactly the given environments, to reproduce a failure.
             None if job.envs.is_some() => checker.verify(&job.shader, plant, &policy, &envs),
             None => checker.verify(&job.shader, plant, &policy.with_search(search), &envs),
         };
@@ -365,7 +367,7 @@ struct Printer<'a> {
     verify: &'a Verify,
     format: Format,
     summary: Arc<Mutex<Summary>>,
-    /// Lines that come after the verdicts of the whole.
+    /// Lines that are printed after the verdicts of the whole.
     rest: Vec<String>,
     pages: Option<page::PageFolder>,
     exit: Exit,
@@ -418,7 +420,7 @@ impl<'a> Printer<'a> {
             let is_left_out = match self.format {
                 Format::Human => self.verify.quiet || is_fine && !self.verify.verbose,
                 Format::Json => self.verify.quiet,
-                // A report has all cases.
+                // A JUnit report contains all boundaries.
                 Format::Junit => false,
             };
             if is_left_out {
@@ -471,7 +473,7 @@ impl<'a> Printer<'a> {
             }
             return Ok(());
         }
-        // A refuted vec4 program is its own file: there is no nir that it was made from.
+        // A refuted vec4 program is its own file: it was not made from nir.
         if let Some(env) = verification.failing_env().filter(|_| job.vec4.is_none()) {
             let envs = env.map_or_else(|| verification.envs.clone(), |env| vec![env.clone()]);
             let Some(folder) = job.write(&self.verify.failures, &envs)? else {

@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 #[command(next_help_heading = "A device of Vulkan")]
 pub struct VulkanArgs {
-    /// Execute programs on a device of Vulkan, and compare it with the interpreter (docs/vulkan.md). DEVICE is the path of a driver or of the
-    /// loader (`PATH#1` or `PATH#NAME` for another device than the first), the name of a registered driver (`lvp`, `radeon`, `freedreno`), or
-    /// a part of the name of a device. Unless given: lavapipe as `ci/stock-mesa --lavapipe` unpacks it or the system has it, then the loader.
+    /// Execute programs on a Vulkan device, and compare it with the interpreter (docs/vulkan.md). DEVICE is the path of
+    /// a driver or of the loader (`PATH#1` or `PATH#NAME` for another device than the first), the name of a registered
+    /// driver (`lvp`, `radeon`, `freedreno`), or a part of the name of a device. Default: lavapipe of `ci/stock-mesa
+    /// --lavapipe` or of the system, then the loader.
     #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     vulkan: Option<String>,
     /// The time after which an execution hangs.

@@ -42,7 +42,7 @@ pub struct Agreement {
     /// Instead of compiled programs, adversarial pairs of a family, or of all families in turn.
     #[arg(long, value_name = "FAMILY", conflicts_with = "waves", value_parser = family_names())]
     family: Option<String>,
-    /// Print the first pair of these, and the answers about it.
+    /// Print the first of these pairs, and the verdicts on it.
     #[arg(long)]
     show: bool,
     /// Print the pairs that are not proved.

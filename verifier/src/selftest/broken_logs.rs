@@ -32,7 +32,7 @@ pub struct BrokenLogs {
     /// Seed of the changes.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     #[command(flatten)]

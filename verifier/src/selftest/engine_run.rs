@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct EngineRun {
     #[command(flatten)]
     engines: EngineArgs,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Seed of the programs.

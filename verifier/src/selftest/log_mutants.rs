@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// The percentage of the changes of meaning that must be refuted.
+/// The minimum percentage of the changes of meaning that must be refuted.
 const LEAST: u64 = 97;
 
 /// Options of `log-mutants`.
 #[derive(Args)]
 pub struct LogMutants {
-    /// Logs that Mesa's ir3 printed, or folders of them.
+    /// Logs that Mesa's ir3 printed, or folders of such logs.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
     /// The number of changed logs.
@@ -36,7 +36,7 @@ pub struct LogMutants {
     /// The number of random environments, as in `mesa`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Print the equivalent changes, too.
@@ -54,13 +54,13 @@ struct LogMutantCounts {
     mutants: u64,
     refuted: u64,
     other_pass: u64,
-    /// Found as a contradiction of two sections.
+    /// Found because two sections contradict each other.
     contradicted: u64,
     equivalent: u64,
     unknown: u64,
-    /// Missed by boundaries that runs passed.
+    /// Missed, because runs passed the boundary.
     missed: u64,
-    /// Proved, and not so.
+    /// Proved although the meaning changed.
     unsound: u64,
 }
 
@@ -131,7 +131,7 @@ impl LogMutants {
         threads::for_each(jobs(self.jobs), numbers, interrupt::flag(), |_, number| {
             let seed = hash(&[self.seed, number]);
             let settings = Settings::new(&engines, runs, 1);
-            // Some logs have nothing to change.
+            // Some logs have no place for a change.
             for again in 0..20 {
                 let seed = hash(&[seed, again]);
                 let path = &paths[hash(&[seed, 1]) as usize % paths.len()];

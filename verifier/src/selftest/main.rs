@@ -53,9 +53,10 @@ enum Command {
     Pairs(pairs::Pairs),
     /// Searches for runs that contradict proofs, over random programs.
     Agreement(agreement::Agreement),
-    /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
+    /// Leaves out side conditions of the provers, one at a time, and prints which campaign detects it (with `--features
+    /// prover-mutants`).
     ProverMutants(prover_mutants::ProverMutants),
-    /// Takes machine code from words to text and back: listings of logs, or random words.
+    /// Disassembles machine code and assembles it again: listings of logs, or random words.
     Words(words::Words),
 }
 

@@ -1,4 +1,4 @@
-//! `missed-bugs`: plants each bug in real programs, and counts those that matter and `verify` misses.
+//! `missed-bugs`: plants each bug in real programs, and counts those that change results and that `verify` misses.
 
 use crate::engines::EngineArgs;
 use crate::engines::PROOF_TIME;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The least shares of bugs that matter: refuted, and not passed.
+/// The minimum shares of the bugs that matter: of refuted ones, and of those that do not pass.
 const LEAST: [f64; 2] = [0.80, 0.98];
 
 /// Options of `missed-bugs`.
@@ -24,19 +24,19 @@ pub struct MissedBugs {
     /// Files or folders, as for `verify`.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Check only every N-th program.
+    /// Check only every Nth program.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count::<usize>())]
     every: usize,
-    /// The number of runs that decide if a bug matters.
+    /// Interpreter runs that decide if a bug matters: if it changes the results of a program.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>())]
     matter: u32,
-    /// The number of environments that `verify` begins with.
+    /// The number of environments that `verify` starts with.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub struct MissedBugs {
     gpu: Gpu,
 }
 
-/// The counts of a bug.
+/// The counts of one bug over all programs.
 #[derive(Clone, Copy, Debug, Default)]
 struct BugCounts {
-    /// Programs in which it matters.
+    /// The number of programs in which the bug matters.
     matters: u32,
     refuted: u32,
     unknown: u32,
@@ -75,9 +75,9 @@ impl BugCounts {
 #[derive(Default)]
 struct Counts {
     bugs: Vec<BugCounts>,
-    /// Sites of all trials, and those that were seen.
+    /// The number of sites of all trials, and of those whose change was observed.
     sites: [u64; 2],
-    /// CPU time without bugs: of `verify`, and of runs alone.
+    /// CPU time on programs without bugs: of `verify`, and of runs alone.
     times: [Duration; 2],
     /// CPU time of `verify` with bugs that matter.
     with_bugs: Duration,

@@ -20,13 +20,13 @@ pub struct Pairs {
     /// Make pairs of this kind only. May be repeated.
     #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
     kind: Vec<String>,
-    /// Instead, a pair of about this many instructions, half of which are rewritten. Several, with commas.
+    /// Instead, make one pair of about this many instructions. May be several numbers, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     scaled: Vec<usize>,
-    /// The control flow of such pairs.
+    /// With `--scaled`: the control flow of the pairs.
     #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
     shape: Flow,
-    /// The share of rewritten instructions of such pairs, in percent.
+    /// With `--scaled`: the percentage of instructions that are rewritten.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, requires = "scaled")]
     percent: usize,
     /// Print one pair, by its number, and the verdicts of the engines.

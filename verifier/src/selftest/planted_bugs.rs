@@ -25,13 +25,13 @@ const LEFT: (usize, usize) = (10, 20);
 /// Options of `planted-bugs`.
 #[derive(Args)]
 pub struct PlantedBugs {
-    /// The bugs to plant; all of them unless given.
+    /// The bugs to plant; default: all.
     #[arg(value_name = "BUG", value_parser = crate::values::ir3_plants())]
     bugs: Vec<&'static PlantedBug>,
     /// Seed of the campaigns, which take all profiles in turn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// The number of findings of each campaign to reduce: the first ones.
+    /// Reduce this many findings of each campaign: the first ones.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = values::count::<usize>())]
     findings: usize,
     /// The number of reductions of each finding, which must have identical results: one with two threads, the others

@@ -38,7 +38,7 @@ pub struct ProverMutants {
     /// CPU time for one proof (`500ms`, `10s`).
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "300ms")]
     timeout: Duration,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     /// Seed of the programs.

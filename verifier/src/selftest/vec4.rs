@@ -21,7 +21,7 @@ pub struct Vec4 {
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// The approximate limit of instructions of a program.
+    /// Approximate limit on the instructions of a program.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = values::count::<u32>())]
     size: u32,
     /// Stop after this many refutations, each of which is reduced.
@@ -33,7 +33,7 @@ pub struct Vec4 {
     /// Write the smallest refuted program to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Threads; one for each processor unless given.
+    /// The number of threads; default: one for each processor.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
     #[command(flatten)]

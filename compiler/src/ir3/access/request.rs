@@ -73,7 +73,7 @@ pub struct PrintedShape {
     pub three: bool,
     /// `.a`: an array.
     pub array: bool,
-    /// A cube, which only our text prints.
+    /// True for a cube map. Only our text prints it.
     pub cube: bool,
 }
 

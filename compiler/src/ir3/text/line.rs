@@ -13,11 +13,11 @@ use smallvec::SmallVec;
 
 /// A parsed line with unresolved names.
 pub(super) struct RawInstr {
-    /// A release build prints none: then it is that of the result, if this is an SSA value.
+    /// The serial number. A release build prints none; then it is that of the result, if the result is an SSA value.
     pub serial: Option<u32>,
-    /// True if the line has its serial number.
+    /// True if the line prints the serial number.
     pub is_numbered: bool,
-    /// The position that is printed.
+    /// The printed position of the instruction.
     pub position: u32,
     /// The instruction without operands.
     pub data: InstrData,
@@ -29,7 +29,7 @@ pub(super) struct RawInstr {
     pub link: RawLink,
     /// The array operands that are relative to `a0.x` (one bit per operand, destinations first).
     pub relative: u32,
-    /// The printed write mask of a texture instruction, and its position. None: a prefetch of descriptors.
+    /// The printed write mask of a texture instruction, and its position; `None` for a prefetch of descriptors.
     components: Option<(WriteMask, usize)>,
 }
 
@@ -43,17 +43,17 @@ pub(super) enum RawLink {
 /// A cache of parsed mnemonics, by their text.
 pub(super) type Mnemonics = FxHashMap<Box<str>, Mnemonic>;
 
-/// The numbers at the start of an instruction's line.
+/// The numbers at the start of an instruction's line: serial number, position, number of uses.
 pub(super) struct LineNumbers {
-    /// `None` in the text of a release build.
+    /// The serial number; `None` in the text of a release build.
     pub serial: Option<u32>,
     pub position: u32,
-    /// `XXX` instead of the number of uses.
+    /// True if the line has `XXX` in place of the number of uses: the result is unused.
     pub is_unused: bool,
 }
 
 impl LineNumbers {
-    /// `0007:0012:003:`, or `0012:003:` in the text of a release build.
+    /// Parses `0007:0012:003:`, or `0012:003:` in the text of a release build.
     pub(super) fn parse(cursor: &mut Cursor) -> Parsed<Self> {
         let first: u32 = cursor.number("an instruction's serial number")?;
         cursor.expect(":")?;

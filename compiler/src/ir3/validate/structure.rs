@@ -1,4 +1,4 @@
-//! Control flow: blocks, edges, the order of instructions, dominance.
+//! Validation of control flow: blocks, edges, the order of instructions, dominance.
 
 use super::{Checker, Operand, Rule, RuleLocation};
 use crate::ir3::dominance::{Dominators, EdgeKind};

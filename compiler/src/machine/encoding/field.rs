@@ -1,4 +1,4 @@
-//! Fields: bits of a word with a name, and how their text looks.
+//! Fields of an instruction word: named ranges of bits, and the syntax of their values in assembly.
 
 use crate::ir3::opcode::Role;
 use crate::words;
@@ -39,7 +39,7 @@ impl Bits {
         ((self.get(word) << unused) as i64) >> unused
     }
 
-    /// The bits of a word that hold a value; its bits above the width are lost.
+    /// Places a value into the bits of a word; bits of the value above the width are dropped.
     pub const fn put(self, value: u64) -> u64 {
         let high =
             if self.width[1] == 0 { 0 } else { (value >> self.width[0] & ones(self.width[1] as u32)) << self.low[1] };
@@ -68,7 +68,7 @@ const fn ones(width: u32) -> u64 {
 }
 
 words! {
-    /// The name of a field, by which templates and errors speak of it.
+    /// The name of a field in templates and error messages.
     pub enum FieldName {
         /// `(eolm)`.
         EndOfLocal = "EOLM",
@@ -140,11 +140,11 @@ words! {
         Sampler = "SAMP",
         /// Texture.
         Texture = "TEX",
-        /// How descriptors are found, with the base of a bindless one.
+        /// The mode by which descriptors are addressed, with the base of a bindless one.
         Mode = "MODE",
         /// The base of a bindless descriptor.
         Base = "BASE",
-        /// What [`FieldName::Mode`] refers to.
+        /// The operand of [`FieldName::Mode`]: a register, or descriptor numbers.
         Descriptor = "DESC",
         /// `.3d`.
         ThreeD = "3D",
@@ -182,7 +182,7 @@ words! {
         Read = "R",
         /// `.w`.
         Write = "W",
-        /// Bits whose meaning is not known.
+        /// Bits of unknown meaning.
         Unused = "UNUSED",
         /// The index of an alias.
         Entry = "ENTRY",
@@ -191,35 +191,36 @@ words! {
     }
 }
 
-/// Which width of the instruction an operand has.
+/// The width bit of the word that determines the width of a register operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// A full register, or a half register that the text does not tell from one.
+    /// None: a full register, or a half register that the text prints like a full one.
     Never,
-    /// That of the sources.
+    /// The width of the sources.
     Src,
-    /// That of the destination.
+    /// The width of the destination.
     Dst,
 }
 
-/// How a field looks in the text, and what its bits are.
+/// The syntax of a field in assembly, and the encoding of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is not printed: other fields, or the letters of registers, say it.
+    /// Not printed: other fields, or the prefixes of registers, imply the value.
     Hidden,
-    /// One bit: a text if it is set.
+    /// One bit, printed as a text if it is set.
     Flag(&'static str),
-    /// One bit: a text if it is clear.
+    /// One bit, printed as a text if it is clear.
     Clear(&'static str),
-    /// It is not printed, and has this value.
+    /// Not printed; always this value.
     Always(u64),
     /// `(rpt3)`.
     Repeat,
-    /// `(rpt3)`; or `(nop3) `, of the bits for `(r)` of the first and of the second source, if nothing is repeated.
+    /// `(rpt3)`; without repetition `(nop3) `, whose number is in the bits for `(r)` of the first and of the second
+    /// source.
     RepeatOrNop { r: [u8; 2] },
-    /// One of some texts; a number for a value without a text.
+    /// A word of this list; values without a word are printed as numbers.
     Words(&'static [&'static str]),
-    /// A number of which this is the least.
+    /// An unsigned number of at least this value.
     Uint(u64),
     /// `+5`, `-5`, nothing for 0.
     Offset,
@@ -227,9 +228,9 @@ pub enum Kind {
     UnsignedOffset,
     /// `+5`, nothing for 0; the bit is set if there is an offset.
     OffsetIf { bit: u8 },
-    /// A power of two, of which 2 is the least.
+    /// A power of two of at least 2.
     Log2,
-    /// A multiple of 32, of which 32 is the least.
+    /// A multiple of 32, at least 32.
     Lanes,
     /// The target of a branch, as a label or a distance.
     Target,
@@ -239,7 +240,7 @@ pub enum Kind {
     Register(Half),
     /// A register, or relative to `a0.x` if the bit is set.
     MoveDst { relative: u8 },
-    /// A source of 32 bits whose kind other bits tell.
+    /// A source of 32 bits whose kind is determined by other bits.
     MoveSrc { r: u8, kind: u8 },
     /// The types of a move: two numbers of three bits.
     MoveTypes,
@@ -247,7 +248,7 @@ pub enum Kind {
     Source { r: u8 },
     /// A source of 13 bits, its negation and `(r)`; with 12 bits of immediate in place of constants or without.
     Source3 { negate: Option<u8>, r: u8, immediates: bool },
-    /// The source in the middle: 8 bits, its negation and `(r)`.
+    /// The second of three sources: 8 bits, its negation and `(r)`.
     SourceMiddle { negate: Option<u8>, r: u8 },
     /// `r0.x`, without the names of special registers.
     GeneralRegister,
@@ -257,15 +258,15 @@ pub enum Kind {
     RegisterOrMode { mode: u8 },
     /// A register, or a word of the constant file if the bit is set.
     RegisterOrConst { constant: u8 },
-    /// The second source of a texture instruction, which is there if the bit is set: `, r0.x`.
+    /// The second source of a texture instruction, present if the bit is set: `, r0.x`.
     IfSet { bit: u8 },
-    /// As that, or `+5` if another bit is set.
+    /// Like `IfSet`, or `+5` if another bit is set.
     IfSetOrOffset { bit: u8, offset: u8 },
     /// Components, as letters.
     Components,
-    /// How the descriptors of a texture instruction are found.
+    /// The mode by which a texture instruction addresses its descriptors.
     TextureMode { base: Bits },
-    /// What the mode refers to: a register, or numbers, and `a1.x`.
+    /// The descriptors in that mode: a register, or numbers, and `a1.x`.
     TextureDescriptor { mode: Bits, sampler: bool, texture: bool },
     /// `.base3` if the bit is set.
     Base { bindless: u8 },
@@ -273,7 +274,7 @@ pub enum Kind {
     ConstOffset,
     /// A register, whose width is another bit; or an output, by the table.
     AliasDst { scope: Bits, size: u8 },
-    /// A number, register or constant, whose kind and width other bits tell.
+    /// A number, register or constant, whose kind and width are determined by other bits.
     AliasSrc { float: u8, size: u8, kind: Bits },
 }
 
@@ -284,9 +285,9 @@ pub struct Field {
     pub name: FieldName,
     /// Its bits.
     pub bits: Bits,
-    /// Its text.
+    /// Its syntax and encoding.
     pub kind: Kind,
-    /// The source that it holds, of an instruction whose sources have roles.
+    /// The role of the source that it holds, for instructions whose sources have roles.
     pub holds: Option<Role>,
 }
 
@@ -306,12 +307,12 @@ impl Field {
         Self { bits: self.bits.and(low, high), ..self }
     }
 
-    /// The field as that of a source.
+    /// Returns the field as the one that holds the source of a role.
     pub const fn holds(self, role: Role) -> Self {
         Self { holds: Some(role), ..self }
     }
 
-    /// All bits that the field decides.
+    /// The mask of the bits that the field determines.
     pub const fn mask(&self) -> u64 {
         let more = match self.kind {
             Kind::RepeatOrNop { r: [a, b] } => 1 << a | 1 << b,

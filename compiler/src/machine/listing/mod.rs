@@ -21,17 +21,17 @@ use std::fmt::Write;
 /// A line of a listing that is an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingLine<'a> {
-    /// The line in the text, from 0 on.
+    /// The line number in the text, counted from 0.
     pub line: u32,
-    /// Position.
+    /// The position of the instruction in the code, in words.
     pub ip: u32,
-    /// Word.
+    /// The instruction word.
     pub word: u64,
-    /// Text; empty if the line was cut off before it.
+    /// The text of the instruction; empty if the line was cut off before it.
     pub text: &'a str,
 }
 
-/// Code in a text that has several.
+/// One listing of a text that may contain several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<'a> {
     /// The generation, if a line before names it: `; gpu gen 6, …`, `gpu_id: 630`.
@@ -74,8 +74,8 @@ pub fn is_listing_line(line: &str) -> bool {
     Line::read(line).is_some()
 }
 
-/// The listings in a text, such as a log; each begins with position 0, or where a position is not after the one before. Lines that are none of a
-/// listing are skipped.
+/// Returns the listings in a text, such as a log. A listing starts at position 0, or where positions do not increase.
+/// All other lines are skipped.
 pub fn listings(text: &str) -> Vec<Listing<'_>> {
     let mut listings: Vec<Listing> = Vec::new();
     let mut named = None;
@@ -107,10 +107,11 @@ pub fn listings(text: &str) -> Vec<Listing<'_>> {
     listings
 }
 
-/// Words in hexadecimal: 16 digits, with `0x` before them and `_` between the halves if you like; one or more a line.
+/// Parses words in hexadecimal: 16 digits, optionally with `0x` before them and `_` between the halves; one or more
+/// words a line.
 ///
 /// # Errors
-/// At the first that is none.
+/// At the first token that is not a word.
 pub fn words(text: &str) -> Result<Vec<u64>, ListingError> {
     let mut words = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -299,7 +300,7 @@ pub fn assemble(generation: Generation, text: &str) -> Result<Vec<u64>, ListingE
 /// Like [`assemble`], with the lines of the instructions and the directives.
 ///
 /// # Errors
-/// As there.
+/// As for [`assemble`].
 pub fn assembled(generation: Generation, text: &str) -> Result<Assembled, ListingError> {
     let mut labels: FxHashMap<&str, u32> = FxHashMap::default();
     let mut code = Assembled::default();

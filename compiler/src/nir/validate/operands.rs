@@ -1,4 +1,4 @@
-//! The rules for operands: dominance, widths, component counts, indices.
+//! Validation of operands: dominance, widths, component counts, indices.
 
 use cranelift_entity::SecondaryMap;
 

@@ -156,7 +156,7 @@ pub struct Settings {
 /// Chooses the registers of a program that needs no more than the files have.
 ///
 /// # Errors
-/// If it needs more. If values may not be moved, and no gap is left for one.
+/// If the program needs more registers, or if values must not be moved and no gap fits one.
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,

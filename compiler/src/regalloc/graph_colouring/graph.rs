@@ -58,7 +58,7 @@ fn sort_by_node(edges: &[Edge], sorted: &mut [Edge], starts: &mut [u32], node: i
 /// Edges that are collected before they are sorted for the first time.
 const FIRST_SORT: usize = 1 << 16;
 
-/// Collects nodes and edges.
+/// Collects the nodes and edges of an interference graph.
 pub struct GraphBuilder {
     nodes: PrimaryMap<Node, NodeData>,
     edges: Vec<Edge>,

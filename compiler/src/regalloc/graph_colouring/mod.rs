@@ -1,19 +1,21 @@
-//! Register allocation by graph colouring, in the manner of Mesa's allocator of 2015 for all drivers, with round robin.
+//! Register allocation by graph colouring, after the allocator that Mesa's drivers shared in 2015, with round-robin
+//! selection of registers.
 //!
 //! The allocator proper depends on no instruction set:
 //! 1. [`classes`]: register classes, conflicts, `p` and `q`;
 //! 2. [`graph`]: the interference graph; its nodes have classes, given registers, and costs of spilling;
-//! 3. [`simplify`]: the order of the nodes, optimistic where none is sure of a register;
-//! 4. [`select`]: a register for each node, with the rotation that the document is about;
-//! 5. [`spill_choice`]: the node to spill where one finds none.
+//! 3. [`simplify`]: the order of the nodes; optimistic if no node is trivially colourable;
+//! 4. [`select`]: a register for each node, with round-robin rotation;
+//! 5. [`spill_choice`]: the node to spill if a node gets no register.
 //!
 //! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](super::merge_sets): values that are coalesced
-//! before allocation, as the parts of a vector and the vector, or a phi and its sources. A value has one place for its
-//! whole life. So this allocator never moves a value to free registers, and if it finds no register it spills, though
-//! fewer registers are live than there are: this is the property that the comparison with the SSA allocator measures.
+//! before allocation, such as a vector and its parts, or a phi and its sources. A value has one location for its whole
+//! live range. So this allocator never moves a value to free registers; if it finds no register it spills, even if
+//! fewer registers are live than exist. The comparison with the SSA allocator measures this property.
 //!
-//! Liveness, conversion to conventional SSA, given registers and the emission of copies are those of the SSA allocator. The stages are the same, too: `spill` spills
-//! until the program can be coloured, and `register-allocation` colours it.
+//! Liveness, conversion to conventional SSA, precoloured registers and the emission of copies are those of the SSA
+//! allocator. So are the stages: `spill` spills until the program can be coloured, and `register-allocation` colours
+//! it.
 
 mod bits;
 pub mod classes;
@@ -40,15 +42,15 @@ crate::words! {
     pub enum Fault {
         /// Every third edge of the interference graph is missing.
         MissingEdge = "missing-edge",
-        /// Every `q` is 0, so each node seems to be sure of a register.
+        /// Every `q` is 0, so each node seems trivially colourable.
         WrongQ = "wrong-q",
-        /// A vector is taken for its first unit where its neighbours look for registers.
+        /// Neighbours of a vector avoid only its first unit.
         SubRegister = "sub-register",
         /// The register from which the search starts is taken even if it is not of the class of the node.
         OutOfClass = "out-of-class",
-        /// Inputs and outputs with given registers get other ones.
+        /// Precoloured inputs and outputs get other registers.
         Recoloured = "recoloured",
-        /// Values that are read last by an instruction are taken for dead before it.
+        /// Values whose last use is an instruction are treated as dead before it.
         DeadTooEarly = "dead-too-early",
     }
 }
@@ -56,14 +58,14 @@ crate::words! {
 /// The settings of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// The nodes after which the search for a register starts at another one.
+    /// The nodes after which the search for a register starts at the next register.
     pub rotation: Rotation,
     /// A planted bug.
     pub fault: Option<Fault>,
 }
 
-/// Assigns registers to all values of a program that `predicates` has processed. Like `run_limited` of the SSA allocator, but for the least limit it takes as many
-/// registers as colouring needs.
+/// Assigns registers to all values of a program that `predicates` has processed. Like `run_limited` of the SSA
+/// allocator, except that the minimum limit is the number of registers that colouring needs.
 ///
 /// # Errors
 /// If the graph cannot be coloured with the registers of the limit, or the program is not supported.

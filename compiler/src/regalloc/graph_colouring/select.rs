@@ -1,8 +1,10 @@
-//! Selection: nodes are popped off the stack, and each takes the first register that no neighbour has, from a starting point on.
+//! Selection: nodes are popped off the stack. Each takes the first register that no neighbour has, searching from a
+//! starting point.
 //!
-//! With *round robin* the starting point moves to the register after the one that was taken, so that values near each other have different registers, and
-//! the scheduler after allocation has fewer false dependencies. That fragments the file, and an optimistic node is less likely to find a register. The
-//! [`Rotation`] decides which nodes move the starting point.
+//! With *round robin* the starting point moves to the register after the one that was taken. So values that are defined
+//! close together get different registers, and the scheduler after allocation has fewer false dependencies. But this
+//! fragments the file, and makes it less likely that an optimistic node gets a register. The [`Rotation`] decides which
+//! nodes move the starting point.
 
 use super::bits::Bits;
 use super::classes::{Classes, Register};
@@ -11,18 +13,17 @@ use super::simplify::Stack;
 use cranelift_entity::SecondaryMap;
 
 crate::words! {
-    /// The nodes after which the search starts at another register.
+    /// The nodes after which the search starts at the next register.
     #[derive(Default)]
     pub enum Rotation {
-        /// The nodes that rotate are those below the first optimistic node, and that one: the change that the document
-        /// proposes.
+        /// The first optimistic node, and the nodes below it on the stack: the change as it was proposed to Mesa.
         #[default]
         Document = "document",
-        /// One node earlier than that: as the change is in Mesa.
+        /// The nodes below the first optimistic node: the change as it landed in Mesa.
         Landed = "landed",
-        /// All nodes rotate: before the change.
+        /// All nodes: Mesa before the change.
         Old = "old",
-        /// No node rotates: each takes the lowest free register.
+        /// No node: each takes the lowest free register.
         FirstFit = "first-fit",
     }
 }

@@ -1,4 +1,5 @@
-//! One pass over the blocks: each definition gets the first gap, or victims are chosen.
+//! Linear assignment of shared registers in one pass over the blocks: each definition gets the first gap, or values
+//! (victims) are chosen for spilling.
 //!
 //! A definition is live only where its block dominates, so it only has to avoid the registers that are taken when the
 //! pass reaches it. That holds along physical edges for values whose definition dominates along them; a value that is
@@ -13,14 +14,14 @@ use cranelift_entity::SecondaryMap;
 
 /// The result of the pass.
 pub enum SharedAssignment {
-    /// The first unit of each component that is used.
+    /// The first unit (half register) of each component; `None` for components that are not used.
     Placed(Vec<Option<u8>>),
     /// The values that must be spilled before the next pass.
     Victims(Vec<Value>),
 }
 
-/// Values that may not be victims: each serves one instruction only, in place of a victim. If it gets no register, the
-/// value given here, if any, is spilled instead.
+/// Values that must not be chosen for spilling, because spilling inserted them: copies that serve a single instruction.
+/// A reload for a phi maps to the phi, which is spilled if the reload gets no register.
 pub type Kept = SecondaryMap<Value, Option<Option<Value>>>;
 
 struct SharedAssigner<'a> {
@@ -84,7 +85,8 @@ pub fn run(
 }
 
 impl SharedAssigner<'_> {
-    /// Counts the reads that would need the value back in a shared register; in loops they count more.
+    /// Computes the cost of spilling each value: the reads that need a reload to a shared register, weighted by loop
+    /// depth.
     fn weigh(&mut self) {
         let depth = super::loop_depths(self.program);
         for (block, instr) in self.program.iter_instrs() {
@@ -217,7 +219,8 @@ impl SharedAssigner<'_> {
         Ok(())
     }
 
-    /// The place for a value: the one that a phi prefers, else the first gap, else one that victims leave.
+    /// The first unit for a value: the one that a phi prefers, else the first gap, else one that spilling victims
+    /// frees.
     fn find(
         &mut self,
         data: &InstrData,
@@ -257,7 +260,8 @@ impl SharedAssigner<'_> {
         self.make_room(value, len, starts(), reach)
     }
 
-    /// Chooses the cheapest victims: those in one place, or the value itself.
+    /// Chooses the cheapest victims: all values in one range of units, or the value itself. Returns the first unit of
+    /// the range; `None` if the value gets no register in this pass.
     fn make_room(
         &mut self,
         value: Value,
@@ -284,7 +288,7 @@ impl SharedAssigner<'_> {
         }
         let own = match self.kept[value] {
             None => self.may_be_victim(value).then_some((self.cost[value] + 1, value)),
-            // In place of the value that it serves.
+            // A reload for a phi: the phi is spilled instead.
             Some(Some(phi)) if !self.is_victim[phi] && self.may_be_victim(phi) => Some((u32::MAX, phi)),
             Some(_) => None,
         };
@@ -300,7 +304,7 @@ impl SharedAssigner<'_> {
                 self.sacrifice(victim);
                 Ok(None)
             }
-            // Another pass may succeed: this one has victims already.
+            // This pass has victims already, so another pass follows and may succeed.
             _ if !self.victims.is_empty() => Ok(None),
             _ => Err(Error::NeedsSpilling {
                 needed: (reach / 2) as u32 + 1,
@@ -310,7 +314,7 @@ impl SharedAssigner<'_> {
         }
     }
 
-    /// Returns true if a value may be a victim.
+    /// Returns true if a value may be chosen for spilling.
     fn may_be_victim(&self, value: Value) -> bool {
         self.kept[value].is_none() && !self.elements.is_read_whole(value)
     }

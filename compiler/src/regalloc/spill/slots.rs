@@ -81,8 +81,8 @@ impl SpillSlots {
         this
     }
 
-    /// Lets the values that sources of memory phis are copies of share their slots, if they are in memory and do not
-    /// interfere.
+    /// Merges the slots of memory phi sources with those of the values that they copy, if these are in memory and do
+    /// not interfere.
     fn share(&mut self, program: &Program, plan: &Plan, liveness: &Liveness) {
         let mut copies: Vec<(Value, Value)> = Vec::new();
         for phi in program.values.keys().filter(|&value| plan.memory_phis[value]) {

@@ -1,9 +1,9 @@
 //! The corpus of a campaign: programs that it starts from, and those that it keeps.
 //!
-//! Half of the programs of a campaign with a corpus are [variants](ir3_programs::variants) of a program of it, with
-//! pieces of others. A program that has a cell which none of the corpus has is *new*: at the end of the campaign the
-//! new ones are kept that have a cell which no smaller one has, each reduced while it keeps the cells that it was kept
-//! for. So a corpus grows by the cells that it did not reach, and a later campaign starts from there.
+//! Half of the programs of a campaign with a corpus are [variants](ir3_programs::variants) of one of its programs, with
+//! pieces of others. A program is *new* if it has a coverage cell that no program of the corpus has. At the end of the
+//! campaign, a new program is kept if it has a cell that no smaller new one has; it is reduced while it retains these
+//! cells. So the corpus grows by the newly covered cells, and a later campaign starts from them.
 
 use super::coverage::Coverage;
 use crate::reduce;

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The counts of a campaign.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Verdicts.
+    /// The counts of verdicts.
     pub summary: Summary,
     /// Programs that the compiler refused or that were not valid.
     pub rejected: u64,

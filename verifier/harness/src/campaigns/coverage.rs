@@ -1,8 +1,9 @@
-//! Coverage of the programs of a campaign, and a choice of programs with rare cells.
+//! Coverage of the programs of a campaign, and selection of programs with rare coverage cells.
 //!
-//! [`Coverage`] counts while a campaign runs: each thread that compiles has counts of its own, which are added when it ends. Without it
-//! nothing is counted. [`Director`] chooses programs: of several candidates for a number it takes the one with the rarest cells. Generating
-//! is much cheaper than compiling and running, so the choice costs little.
+//! [`Coverage`] counts cells while a campaign runs: each thread that compiles has counts of its own, which are added up
+//! when it ends. Nothing is counted unless this is enabled. [`Director`] selects programs: of several candidates for a
+//! program number it takes the one with the rarest cells. Generating a program is much cheaper than compiling and
+//! running it, so the selection costs little.
 
 use super::fuzzing::{Campaign, in_turn};
 use ir3_compiler::compilation::{self, ProgramRef};
@@ -17,21 +18,21 @@ use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    /// The counts of this thread, and its number of programs.
+    /// The counts of this thread, and the number of programs in them.
     static COUNTS: RefCell<Option<(Box<Seen>, u64)>> = const { RefCell::new(None) };
 }
 
-/// The cells that were seen before, to recognise programs with a new one.
+/// The set of cells seen so far, to recognise programs with a new cell.
 #[derive(Debug)]
 pub struct Known(Seen);
 
 impl Known {
-    /// Begins with the cells of a corpus.
+    /// Creates the set of the cells of a corpus.
     pub fn new(seen: Seen) -> Self {
         Self(seen)
     }
 
-    /// Returns true if this thread, which [counts](Coverage::count), has counted a cell that is not known; it is known then.
+    /// Adds the cells that this thread has [counted](Coverage::count). Returns true if one of them is new.
     pub fn learns(&mut self) -> bool {
         COUNTS.with_borrow_mut(|counts| {
             let Some((seen, _)) = counts else { return false };
@@ -59,11 +60,11 @@ fn observe(stage: Option<Stage>, program: ProgramRef<'_>) {
     });
 }
 
-/// The counts of a campaign.
+/// The counts of a campaign: cells, and the number of programs.
 #[derive(Debug, Default)]
 pub struct Coverage(Mutex<(Seen, u64)>);
 
-/// Counts while it exists.
+/// A guard: this thread counts until it is dropped.
 #[derive(Debug)]
 pub struct Counting<'a>(&'a Coverage);
 
@@ -101,18 +102,18 @@ impl Drop for Counting<'_> {
     }
 }
 
-/// The number of programs between two changes of the weights.
+/// The number of programs between two updates of the weights.
 const BATCH: u64 = 64;
-/// The number of candidates for a number, at most.
+/// The maximum number of candidates for a program number.
 const CANDIDATES: u64 = 8;
-/// The cost of a program apart from its size, in instructions.
+/// The fixed cost of a program, in instructions, in addition to its size.
 const EVERY_PROGRAM: u64 = 200;
 /// A cell that was seen in this many programs is not rare.
 const ENOUGH: u64 = 8;
 
-/// Chooses the programs of a campaign. Which one a number gets depends on the seed of the campaign and on the numbers
-/// before its batch, and on nothing that threads or machines do: every process that requests a number chooses the
-/// programs of all batches before.
+/// Selects the programs of a campaign. The program of a number depends only on the seed of the campaign and on the
+/// batches before, not on threads or machines: each process that requests a number selects the programs of all earlier
+/// batches.
 #[derive(Debug)]
 pub struct Director {
     seed: u64,
@@ -123,23 +124,23 @@ pub struct Director {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of chosen programs with each cell.
+    /// For each cell, the number of selected programs that have it.
     programs: Seen,
-    /// The seeds of the chosen programs, from the first number of the campaign's stream on.
+    /// The seeds of the selected programs, by their numbers from 0 on.
     chosen: Vec<u64>,
-    /// Candidates of the next batch.
+    /// The number of candidates for each program of the next batch.
     candidates: u64,
 }
 
 impl Director {
-    /// A director of the programs of a campaign.
+    /// Creates the director of a campaign. No program is selected yet.
     pub fn of(campaign: &Campaign) -> Self {
         let state = State { candidates: CANDIDATES, ..State::default() };
         let (targets, profiles) = (campaign.targets.clone(), campaign.profiles.clone());
         Self { seed: campaign.seed, targets, profiles, state: Mutex::new(state) }
     }
 
-    /// The seed of the program of a number.
+    /// The generator's seed for the program with a number. Selects all batches up to that one.
     pub fn seed(&self, number: u64) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.chosen.len() as u64 <= number {
@@ -148,7 +149,7 @@ impl Director {
         state.chosen[number as usize]
     }
 
-    /// Chooses the programs of the next batch.
+    /// Selects the programs of the next batch.
     fn batch(&self, state: &mut State) {
         let first = state.chosen.len() as u64;
         let mut found: Vec<Vec<Cell>> = Vec::new();
@@ -185,7 +186,7 @@ impl Director {
     }
 }
 
-/// The weight of a cell that is in `programs` programs.
+/// The weight of a cell that `programs` programs have.
 fn weight(programs: u64) -> u64 {
     if programs >= ENOUGH { 0 } else { 1 << (2 * (ENOUGH - programs)) }
 }

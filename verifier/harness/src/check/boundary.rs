@@ -78,7 +78,7 @@ pub struct Boundary<'a> {
     pub follows: bool,
     /// Facts for the hazard checker, of [`BoundaryKind::Final`].
     pub facts: FinalFacts,
-    /// A further condition of a pass.
+    /// An additional condition that the boundary must meet to pass.
     pub condition: Option<Condition<'a>>,
 }
 

@@ -35,15 +35,16 @@ pub struct SourceOutcomes {
 pub enum Ends {
     /// The last program agrees with the source, and keeps the rules. The report has one boundary.
     Agree(Box<Verification>),
-    /// It does something else.
+    /// The last program differs from the source.
     Differ(Box<Refutation>),
-    /// There is no answer: the compiler refuses the program or breaks a rule, an engine does not support it, or the source has no meaning.
+    /// No result: the compiler refuses the program or breaks a rule, an engine does not support it, or the source is
+    /// undefined.
     Open,
 }
 
 impl Checker {
-    /// Compiles a shader with a change planted after stages, and compares its last program with the outcomes of the
-    /// source. A panic is no answer. The times are those of this comparison, with any result.
+    /// Compiles a shader with a hook that plants a change after stages, and compares its last program with the outcomes
+    /// of the source. A panic gives [`Ends::Open`]. The times of the comparison are returned for any result.
     pub fn ends(&mut self, shader: &nir::Shader, source: &SourceOutcomes, plant: Option<Plant<'_>>) -> (Ends, Times) {
         let start = ThreadTime::now();
         let mut other = Duration::ZERO;

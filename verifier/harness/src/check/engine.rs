@@ -44,7 +44,7 @@ words! {
     pub enum EngineKind {
         /// Runs both programs.
         Interpreter = "interpreter",
-        /// Proves that every use reads the value that it read before.
+        /// Proves that every use reads the value that it read before the pass.
         Registers = "registers",
         /// Proves that both programs compute the same, on terms and with a solver.
         Smt = "smt",
@@ -84,8 +84,8 @@ impl Engine for Interpreter {
     }
 }
 
-/// The register checker. It applies to pairs of ir3 programs. Of stages that compute values in other ways too, it may
-/// prove their moves; a failed proof shows nothing there.
+/// The register checker. It applies to pairs of ir3 programs. On a stage that also changes computations it may prove a
+/// boundary, but a failed proof means nothing there.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers;
 
@@ -121,11 +121,11 @@ impl Engine for Smt {
 /// The answer of an engine to a question.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The engine.
+    /// The engine that answered.
     pub engine: EngineKind,
-    /// Its verdict.
+    /// The verdict of the engine.
     pub verdict: Verdict,
-    /// CPU time.
+    /// The CPU time of the engine.
     pub time: Duration,
 }
 
@@ -192,7 +192,7 @@ impl Engines {
         self.kinds.iter().filter_map(|&kind| self.answer_of(kind, question)).collect()
     }
 
-    /// The answer of an engine. It is no proof if the program after breaks a rule of ir3.
+    /// The answer of one engine. A proof is discarded if the program after violates a rule of ir3.
     fn answer_of(&self, kind: EngineKind, question: &Question<'_>) -> Option<Answer> {
         let mut answer = self.engine(kind).answer(question)?;
         if matches!(answer.verdict, Verdict::Proved { .. })
@@ -205,7 +205,7 @@ impl Engines {
         Some(answer)
     }
 
-    /// Returns the answers of the provers, the cheaper first, up to the first that is not *unknown*.
+    /// Returns the answers of the provers, in the order of their cost, up to the first that is not *unknown*.
     pub(super) fn answers_until_decided(&self, question: &Question<'_>) -> Vec<Answer> {
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {

@@ -102,7 +102,7 @@ impl Sensitivity {
         self.sites().share()
     }
 
-    /// Returns true if runs that depend on this are a pass.
+    /// Returns true if runs with this sensitivity are enough for a pass.
     pub fn is_enough(&self) -> bool {
         [self.sites(), self.conditions, self.accesses].iter().all(|sites| sites.share() >= LEAST_SENSITIVITY)
     }
@@ -289,7 +289,7 @@ impl SensitivityProbe {
         }
     }
 
-    /// The sensitivity so far.
+    /// The sensitivity of the runs so far.
     pub fn sensitivity(&self) -> Sensitivity {
         let mut sensitivity = Sensitivity::default();
         for (site, &seen) in self.program.sites().iter().zip(&self.seen) {

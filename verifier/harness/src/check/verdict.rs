@@ -20,13 +20,14 @@ pub enum Unknown {
     Unsupported(Unsupported),
     /// A proof failed, and no input is known on which the sides differ.
     NotShown(NotShown),
-    /// The time limit of a proof was reached; the first fact that was not proved until then.
+    /// A proof reached its time limit. Contains the first value or effect that was not proved until then.
     OutOfTime(Option<Box<Obstacle>>),
-    /// The sides agreed on all runs, which depend on too little of the program to be a pass.
+    /// The sides agreed on all runs, but these depend on too little of the program to be a pass.
     Insensitive(Sensitivity),
-    /// The sides agreed on all runs, none of which shows that another order of their accesses to memory makes no difference.
+    /// The sides agreed on all runs, but the order of their memory accesses differs, and no run shows that this has no
+    /// effect.
     MemoryOrder(Box<MemoryOrder>),
-    /// The program does not fit in the registers.
+    /// The program needs more registers than there are.
     NeedsSpilling(String),
     /// The compiler or an engine panicked, or broke its own rules.
     Crashed(Crash),
@@ -96,9 +97,9 @@ pub enum NotShown {
     /// The value or effect that the SMT engine could not prove equal.
     #[error("{obstacle}{}", .left_out.map(|why| format!(" (on terms alone, without a solver: {why})")).unwrap_or_default())]
     Simulation {
-        /// The first that it could not.
+        /// The first value or effect that was not proved equal.
         obstacle: Box<Obstacle>,
-        /// The reason why there was no solver, if there was none.
+        /// The reason why there was no solver, if that is so.
         left_out: Option<&'static str>,
     },
     /// A hazard of a final program that agrees if results are available at once: a result that may be late, or an
@@ -261,17 +262,17 @@ impl fmt::Display for Verdict {
 pub struct Check {
     /// The program: a path, or a seed.
     pub program: String,
-    /// The GPU.
+    /// The name of the GPU.
     pub gpu: String,
     /// The stage of the boundary.
     pub stage: String,
-    /// The engine.
+    /// The name of the engine that decided.
     pub engine: &'static str,
     /// `proved`, `tested`, `refuted` or `unknown`.
     pub verdict: &'static str,
     /// The number of lanes that agreed.
     pub lanes: u64,
-    /// The time of the comparison.
+    /// The CPU time of the comparison, in seconds.
     pub seconds: f64,
     /// The reason, if it is not a pass.
     pub reason: Option<String>,
@@ -280,7 +281,7 @@ pub struct Check {
     pub sensitivity: Option<f64>,
 }
 
-/// Counts over a complete run.
+/// The counts over a run of a command or campaign.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Programs.
@@ -309,24 +310,24 @@ pub struct Summary {
     pub not_shown: u64,
     /// Boundaries for which a proof reached its time limit.
     pub out_of_time: u64,
-    /// Boundaries that were run, by runs that depend on too little of the program.
+    /// Boundaries whose runs agreed, but depend on too little of the program.
     pub insensitive: u64,
-    /// Boundaries that were run, by runs that do not depend on another order of accesses to memory.
+    /// Boundaries whose runs agreed, but do not show that another order of memory accesses has no effect.
     #[serde(default)]
     pub memory_order: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
     /// Stages that changed nothing: no boundaries.
     pub unchanged: u64,
-    /// Sites of the programs whose sensitivity was measured.
+    /// The sites (operands, branches, accesses) of programs whose sensitivity was measured.
     pub sites: u64,
-    /// The sites whose change was observed by the runs.
+    /// The sites of these whose change the runs observed.
     pub seen_sites: u64,
     /// The number of lanes that agreed, over all checks.
     pub lanes: u64,
     /// CPU seconds.
     pub seconds: f64,
-    /// True if the run was interrupted.
+    /// True if the run was interrupted before its end, so that the counts are those of a part.
     pub interrupted: bool,
 }
 

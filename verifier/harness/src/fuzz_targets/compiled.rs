@@ -1,9 +1,9 @@
 //! Fuzz targets that compile a nir program.
 //!
-//! A comparison at every boundary decodes and runs ten programs, which takes longer than the compilation. So most
-//! inputs are compared end to end: the source with the result of the last stage, which is all that a user of the
-//! compiler observes. Every sixteenth input is compared at each boundary, where a stage must also preserve values that
-//! the stage before it left defined. So is each input whose ends differ, to name the stage.
+//! Comparing every boundary decodes and runs ten programs, which takes longer than the compilation. So most inputs are
+//! compared end to end: the source with the result of the last stage, which is all that a user of the compiler
+//! observes. Every sixteenth input is compared at each boundary, where a stage must also preserve values that the
+//! previous stage left defined. Inputs whose ends differ are compared at each boundary, too, to find the stage.
 
 use crate::check::hook_of;
 use crate::check::{Boundary, BoundaryKind, BoundaryVerdict, Engines, Judge, Origin, Plant, Policy, Unknown, Verdict};
@@ -14,34 +14,36 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::Scratch;
 
-/// Compiles the program through every stage and compares. The input is interesting if the compiler accepts the program.
+/// Compiles the program through all stages and compares it. Returns true if the compiler accepts the program: then the
+/// input is interesting.
 ///
 /// # Errors
-/// The first boundary that is refuted.
+/// If a boundary is refuted: the first one.
 pub fn ra_equiv(input: &ProgramInput) -> Result<bool, TargetFailure> {
     ra_equiv_with(input, None)
 }
 
-/// Like [`ra_equiv`], with a bug planted after stages.
+/// Like [`ra_equiv`], with a hook that plants a bug after stages.
 ///
 /// # Errors
-/// The first boundary that is refuted.
+/// If a boundary is refuted: the first one.
 pub fn ra_equiv_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, TargetFailure> {
     compiled(input, Options::default(), plant)
 }
 
-/// Compiles the program through selection, copy propagation and dead code elimination, and compares.
+/// Compiles the program through selection, copy propagation and dead code elimination, and compares it. Returns true if
+/// the compiler accepts the program.
 ///
 /// # Errors
-/// The first boundary that is refuted.
+/// If a boundary is refuted: the first one.
 pub fn select(input: &ProgramInput) -> Result<bool, TargetFailure> {
     select_with(input, None)
 }
 
-/// Like [`select`], with a bug planted after stages.
+/// Like [`select`], with a hook that plants a bug after stages.
 ///
 /// # Errors
-/// The first boundary that is refuted.
+/// If a boundary is refuted: the first one.
 pub fn select_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, TargetFailure> {
     compiled(input, Options { last: Stage::DeadCode, ..Options::default() }, plant)
 }

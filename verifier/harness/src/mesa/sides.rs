@@ -26,11 +26,11 @@ pub const WHOLE: &str = "nir → final code";
 pub const CODE: &str = "final code";
 /// The name of the pass that makes a program final.
 const LEGALIZE: &str = "ir3_legalize";
-/// The CPU time of a brief proof.
+/// The limit on the CPU time of a brief proof.
 const BRIEF_PROOF: Duration = Duration::from_millis(60);
-/// The CPU time of a brief search.
+/// The limit on the CPU time of a brief search.
 const BRIEF_SEARCH: Duration = Duration::from_millis(5);
-/// The engine of a side that could not be read.
+/// The name printed for the engine if a side could not be read.
 pub const READER: &str = "reader";
 
 /// The passes of Mesa that only move values.
@@ -48,13 +48,13 @@ const PASSES_THAT_MOVE_VALUES: [&str; 6] = [
 pub struct Settings<'a> {
     /// The engines.
     pub engines: &'a Engines,
-    /// The environments of a boundary that is not proved, at first.
+    /// The number of environments in which a boundary that is not proved is run at first.
     pub runs: usize,
-    /// The most environments.
+    /// The maximum number of environments.
     pub most_runs: usize,
     /// The seed of the environments.
     pub seed: u64,
-    /// The fuel of a run.
+    /// The fuel (instruction limit) of a run.
     pub fuel: u64,
     /// CPU time after which no environments are added.
     pub limit: Duration,
@@ -82,7 +82,7 @@ pub struct Checked<'a> {
     pub sensitivity: Option<Sensitivity>,
     /// CPU time of all engines.
     pub time: Duration,
-    /// The reason of a refutation of a boundary that an engine proved.
+    /// The reason of the refutation, if another engine proved the boundary: a bug of ir3-equiv.
     pub wrong_proof: Option<String>,
 }
 
@@ -93,9 +93,9 @@ impl Checked<'_> {
     }
 }
 
-/// A program of a shader.
+/// One program of a shader: nir, the result of a pass, or the final code.
 pub struct Side<'a> {
-    /// Its name in messages: the pass that made it.
+    /// The name in messages: the pass that produced the program.
     pub name: String,
     section: Option<&'a Section>,
     phase: Phase,
@@ -105,8 +105,8 @@ pub struct Side<'a> {
     statistics: Option<Statistics>,
 }
 
-/// The work between two sides. Final code compared with anything is `Final`. A log may lack the passes before one that
-/// moves values.
+/// The kind of the boundary between two sides. A boundary to final code is `Final`. A log may lack the passes before
+/// one that moves values.
 fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
     match &*after.name {
         LEGALIZE | CODE => BoundaryKind::Final,
@@ -121,7 +121,7 @@ fn new_constant(before: &Snapshot, after: &Snapshot) -> Option<u16> {
     constant_words(after)?.difference(&before).next().copied()
 }
 
-/// The words of the constant file that a program reads by number; `None` if nir computes some.
+/// The words of the constant file that a program reads at constant indices; `None` if nir computes an index.
 fn constant_words(program: &Snapshot) -> Option<BTreeSet<u16>> {
     match program {
         Snapshot::Nir(shader) => {
@@ -150,7 +150,7 @@ fn constant_words(program: &Snapshot) -> Option<BTreeSet<u16>> {
 
 /// The programs of a shader, in order: nir, the programs after passes, the final code.
 pub struct Sides<'a> {
-    /// The programs.
+    /// The programs in the order of the passes, each with its name; an error for one that could not be read.
     pub all: Vec<Side<'a>>,
     inputs: Option<ProgramInputs>,
     target: Target,
@@ -200,7 +200,8 @@ impl<'a> Sides<'a> {
         Sides { all: all.collect(), inputs, target, lacks_constants }
     }
 
-    /// The boundaries, each with its name and the numbers of its sides: neighbours, then nir and the final code if there is a pass between them.
+    /// The boundaries, each with its name and the indices of its sides: adjacent programs, then nir and the final code
+    /// if there is a pass between them.
     pub fn boundaries(&self) -> Vec<(&str, [usize; 2])> {
         let last = self.all.len().saturating_sub(1);
         let is_whole = last > 1 && self.all[0].name == NIR && self.all[last].name == CODE;
@@ -219,7 +220,7 @@ impl<'a> Sides<'a> {
         original.judge_sides(&original.all[sides[0]], &self.all[sides[1]], settings)
     }
 
-    /// Compares two programs of the shader in little time: a short proof, then runs with a short search.
+    /// Compares two programs of the shader with a small budget: a short proof, then runs with a short search.
     pub fn judge_briefly(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
         let [before, after] = sides.map(|at| &self.all[at]);
         let settings = Settings { limit: settings.limit.min(BRIEF_SEARCH), ..*settings };
@@ -245,7 +246,7 @@ impl<'a> Sides<'a> {
         self.compare(before, after, &policy, &envs)
     }
 
-    /// Runs a boundary that is not settled on inputs that refute another one.
+    /// Runs an undecided boundary on the inputs that refute another one.
     pub fn run_on(&self, checked: &mut Checked<'_>, sides: [usize; 2], envs: &[Env]) {
         if envs.is_empty() || checked.verdict.is_proved() || checked.verdict.is_refuted() {
             return;
@@ -309,7 +310,7 @@ impl<'a> Sides<'a> {
         }
         let statistics = after.statistics.as_ref();
         let facts = FinalFacts {
-            // The text after the pass has no releases; the code has.
+            // The text after the pass does not print the flags that release resources; the code has them.
             releases_unknown: after.name != CODE,
             branch_stack: statistics.and_then(|statistics| statistics.waves?.branchstack),
             early_preamble: statistics.and_then(Statistics::early_preamble),

@@ -39,7 +39,7 @@ pub struct FinalProgram {
     pub code: Code,
     /// The same code, with the memory accesses of its assembly, if that is known.
     pub typed: Option<Code>,
-    /// Facts about the program that are not in the code.
+    /// Facts about the program that the code does not contain.
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
@@ -56,7 +56,8 @@ pub struct FinalProgram {
     pub unread: Option<String>,
     /// The lines that start with a repetition of the same program.
     pub repeated: Vec<u32>,
-    /// The code with the fewest registers that its words may mean: a typed access of 16 bits has those of an image, or one of a buffer of 8 bits.
+    /// The code decoded with the fewest registers: a typed access of 16 bits is one of an image or one of a buffer of 8
+    /// bits, which access different numbers of registers; its word does not distinguish them.
     pub fewest_registers: Option<Code>,
 }
 
@@ -129,7 +130,7 @@ impl FinalProgram {
         self.lines.get(ip.index()).copied()
     }
 
-    /// The code with the most attributes of its instructions.
+    /// The code in the form with the most known attributes.
     #[must_use]
     pub fn runnable(&self) -> &Code {
         self.typed.as_ref().unwrap_or(&self.code)
@@ -323,8 +324,8 @@ fn array_bases(program: &Program, code: &Code, unallocated: &[&Section]) -> Arra
     bases
 }
 
-/// The offset and the size of each relative access of one side. A source that is the old state of an array that the
-/// instruction writes is none.
+/// The offset and the size of each relative access of one side. A source that is the previous state of an array that
+/// the instruction writes does not count.
 fn relative_places(program: &Program, data: &InstrData, side: Side) -> SmallVec<[(i16, u16); 1]> {
     let access = |place: &Place| match *place {
         Place::Relative { offset, size } => Some((offset, size)),
@@ -357,7 +358,7 @@ const WAITS: InstrFlags = InstrFlags::SS.union(InstrFlags::SY).union(InstrFlags:
 /// Flags that release varyings and helper lanes.
 const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ);
 
-/// Takes over from the same code which instructions release something.
+/// Copies the release flags from the same code with types.
 fn take_releases(code: &mut Code, typed: &Code) {
     for (instr, typed) in code.instrs.values_mut().zip(typed.instrs.values()) {
         instr.data.flags |= typed.data.flags & RELEASES;
@@ -380,11 +381,12 @@ fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
     positions.collect()
 }
 
-/// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 has not all of it.
+/// The code with the memory accesses of its assembly; `None` if that is not the same code, or ir3 does not have all of
+/// its instructions.
 /// A prefetch before the start has no type anywhere: its registers are arbitrary ones.
 ///
 /// # Errors
-/// If an instruction waits otherwise than in the text.
+/// If an instruction has other wait flags than in the text.
 fn typed(code: &Code, assembly: Option<&[u64]>, target: &Target) -> Result<Option<Code>, String> {
     let Some((decoded, positions)) = assembly.and_then(|words| decoded(code, words, target)) else { return Ok(None) };
     for (instr, &at) in code.instrs.values().zip(&positions) {
@@ -424,7 +426,7 @@ fn decoded(code: &Code, words: &[u64], target: &Target) -> Option<(Vec<Decoded>,
     Some((decoded, positions))
 }
 
-/// The code with the attributes of the instructions at these positions; `None` if they are others.
+/// The code with the attributes of the decoded instructions at these positions; `None` if the instructions differ.
 fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Code> {
     let mut typed = code.clone();
     typed.interface.prefetches.clear();
@@ -446,7 +448,7 @@ fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Co
         instr.data.flags |= data.flags & released;
         match instr.data.opcode.category() {
             Category::Memory | Category::Texture | Category::Barrier => instr.data = data.clone(),
-            // It computes nothing, and takes a slot.
+            // An instruction without a result, which only takes an issue slot.
             _ if instr.data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::INVALID)) => {
                 let flags = instr.data.flags;
                 instr.data = InstrData { flags, ..InstrData::new(Opcode::Nop) };
@@ -457,7 +459,8 @@ fn completed(code: &Code, decoded: &[Decoded], positions: &[usize]) -> Option<Co
     Some(typed)
 }
 
-/// The final program that the project's backend makes of a generated program; `None` if it does not compile it.
+/// Compiles a generated program with the project's backend. Returns the final program; `None` if the backend refuses
+/// it.
 #[must_use]
 pub fn generated_final(seed: u64, target: &Target) -> Option<FinalProgram> {
     let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
@@ -471,7 +474,7 @@ pub fn generated_final(seed: u64, target: &Target) -> Option<FinalProgram> {
 #[must_use]
 pub fn instruction_text(code: &Code, ip: Ip) -> String {
     let Some(instr) = code.instrs.get(ip) else { return ip.to_string() };
-    // The writer is one of whole programs.
+    // The writer prints whole programs only.
     let mut program = Program::default();
     let block = program.blocks.push(BlockData::default());
     program.layout.push(block);

@@ -22,7 +22,7 @@ pub(super) struct Member {
     /// The number of instructions before the reduction.
     pub original: usize,
     pub minimal: bool,
-    /// The shape of a minimal bundle; all candidates for the shape otherwise.
+    /// The shape of the failing program: one for a minimal bundle, otherwise all candidates.
     pub shapes: Vec<Shape>,
 }
 

@@ -54,7 +54,7 @@ pub struct Counts {
     pub equal: u64,
     /// Programs that differ, or whose execution is a fault of the device.
     pub failures: u64,
-    /// Programs that the device executed, and that store nothing that is compared.
+    /// Programs that the device executed, but that store no word that can be compared.
     pub open: u64,
     /// Programs that the device did not execute, by reason.
     pub refused: BTreeMap<String, u64>,

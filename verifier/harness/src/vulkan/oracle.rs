@@ -194,8 +194,9 @@ struct Expected {
     open: u32,
 }
 
-/// Prepares a program and compares it, with a planted mistake in the interpreter if there is one. If lanes race where all of them access one part of each buffer, each
-/// has a part of its own; if nothing can be compared as denormals may be flushed, the program flushes them.
+/// Runs a program on the device and in the interpreter, and compares the results, with a planted mistake in the
+/// interpreter if given. If lanes race because all of them access one part of each buffer, each gets a part of its own.
+/// If nothing can be compared because denormals may be flushed, the program is changed to flush them.
 ///
 /// # Errors
 /// If the device is gone.

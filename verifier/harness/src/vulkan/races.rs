@@ -6,7 +6,7 @@ use ir3_semantics::environment::memory::{AccessKind, AccessTrace, Space, TracedA
 use ir3_semantics::environment::sync::{Fence, Sync};
 use rustc_hash::FxHashMap;
 
-/// The reason why a run has no meaning, or one that depends on the order of lanes.
+/// The reason why a run is undefined, or depends on the order of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Race {
     /// Two lanes access a byte, one of them writes, and nothing orders them.
@@ -15,7 +15,7 @@ pub enum Race {
     AtomicOrder,
     /// A barrier that not all lanes of the workgroup execute.
     Barrier,
-    /// There are more accesses than a trace has.
+    /// The trace was truncated, so races are not known.
     Unknown,
 }
 

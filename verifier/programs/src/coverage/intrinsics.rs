@@ -1,4 +1,5 @@
-//! Intrinsics: an intrinsic and the shape of its operands, a value of an index, the form of a source.
+//! Coverage cells of intrinsics: an intrinsic with the width and number of components of its operands, with a form of
+//! one source, or with a class of values of one index.
 
 use ir3_compiler::nir::{
     Access, AluType, AtomicOp, BaseType, Components, Def, Function, ImageDim, Index, IndexKind, InstrData, InterpMode,
@@ -8,16 +9,16 @@ use std::sync::OnceLock;
 
 use crate::generator::accepted::{REDUCTIONS, WIDTHS};
 
-/// The largest number of components that counts.
+/// The maximum number of components that is distinguished.
 const COMPONENTS: u32 = 4;
-/// The sources whose forms count.
+/// The number of sources whose forms are distinguished.
 const SOURCES: u32 = 5;
 /// The forms of a source.
 const FORMS: [&str; 3] = ["constant", "computed", "bindless"];
 
 const FIRST_FORM: u32 = WIDTHS.len() as u32 * COMPONENTS;
 const FIRST_VALUE: u32 = FIRST_FORM + SOURCES * FORMS.len() as u32;
-/// The most values of indices.
+/// The maximum number of classes of index values.
 const VALUES: u32 = 160;
 const STRIDE: u32 = FIRST_VALUE + VALUES;
 
@@ -27,7 +28,7 @@ pub(super) const SIZE: u32 = IntrinsicOp::ALL.len() as u32 * STRIDE;
 pub(super) struct Value {
     pub kind: IndexKind,
     text: String,
-    /// A value of the class.
+    /// One value of the class.
     pub sample: Index,
     is_in: Box<dyn Fn(&Index) -> bool + Send + Sync>,
 }
@@ -97,7 +98,7 @@ macro_rules! number {
 }
 
 fn all_values(add: Add<'_>) {
-    // Some count bytes, of words.
+    // Some bases are byte addresses of words.
     ranges(add, &[0, 1, 128], |n| Index::Base(if n == 1 { 4 } else { n as i32 }), number!(Base));
     let mask = |index: &Index| match index {
         Index::WriteMask(mask) => Some(*mask),
@@ -173,7 +174,7 @@ pub(super) fn resource(op: IntrinsicOp) -> Option<usize> {
     of_resource.then(|| usize::from(name.starts_with("store_ssbo")))
 }
 
-/// The name of a cell; none if the row of the intrinsic rules it out.
+/// The name of a cell; `None` if the intrinsic cannot have it.
 pub(super) fn name(number: u32) -> Option<String> {
     let (op, property) = property(number)?;
     let info = op.info();

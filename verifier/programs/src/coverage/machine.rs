@@ -1,4 +1,5 @@
-//! Instructions of ir3: an opcode and the form of a source or a destination, a modifier, a flag, a type, a condition.
+//! Coverage cells of ir3 instructions: an opcode with the form of a source or a destination, a modifier, a flag, a type
+//! or a condition.
 
 use ir3_compiler::ir3::legality::valid_source;
 use ir3_compiler::ir3::{

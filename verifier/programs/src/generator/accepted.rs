@@ -169,7 +169,7 @@ pub fn operation(op: Op, bits: u8) -> Option<Shader> {
     Some(probe.b.finish())
 }
 
-/// A program of one intrinsic; none if that is no shape of its operands.
+/// A program with a single intrinsic; `None` if the intrinsic has no operands of this shape.
 pub fn intrinsic(form: IntrinsicForm, target: &Target) -> Option<Shader> {
     let IntrinsicForm { op, stage, components, bits } = form;
     let info = op.info();

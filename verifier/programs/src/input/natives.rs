@@ -30,7 +30,7 @@ pub struct NativeProgram {
     pub name: String,
     /// The final-form nir.
     pub shader: Shader,
-    /// The code, from its words.
+    /// The code, decoded from its words.
     pub code: Code,
     /// The GPU.
     pub target: Target,
@@ -381,8 +381,8 @@ impl UsedMemory {
     }
 }
 
-/// Returns true if all that `stib` stores, or `ldib` loads, is in buffers, and no element has 8 bits: the shader stores to no image, or loads
-/// from none.
+/// Returns true if all stores by `stib`, or all loads by `ldib`, access buffers, and no element has 8 bits: the shader
+/// stores to no image, or loads from none.
 pub fn is_of_buffers(shader: &Shader, opcode: Opcode) -> bool {
     use IntrinsicOp::{BindlessImageLoad, BindlessImageStore, ImageLoad, ImageStore};
     let of_images = match opcode {

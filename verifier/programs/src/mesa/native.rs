@@ -34,7 +34,7 @@ pub struct NativePrefetch {
     pub mask: u8,
     /// The number of the varying that has the coordinates.
     pub varying: u16,
-    /// The descriptors are bindless.
+    /// True if the descriptors are bindless.
     pub bindless: bool,
     /// The sampler.
     pub sampler: u16,

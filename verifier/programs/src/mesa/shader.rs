@@ -94,7 +94,7 @@ impl LogShader {
         self.gpu.filter(|gpu| self.generation.is_none_or(|generation| gpu.generation == generation))
     }
 
-    /// The program after the last pass of a name.
+    /// The section printed after the last pass with this name.
     #[must_use]
     pub fn after(&self, name: &str) -> Option<&Section> {
         let is_it = |section: &&Section| matches!(&section.kind, SectionKind::Ir3After { pass } if pass == name);

@@ -27,7 +27,7 @@ struct Shape {
 }
 
 impl Emitter<'_> {
-    /// A type of the kind that texels have: of 32 bits.
+    /// The type of a texel: 4 components of 32 bits of this kind.
     pub fn texel(&self, kind: Kind) -> Ty {
         Ty { kind, bits: 32, components: 4 }
     }

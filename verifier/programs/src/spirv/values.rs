@@ -1,4 +1,4 @@
-//! Values: their types, constants, and how operands are read.
+//! nir values in a SPIR-V module: their types, constants, and loads of operands.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{AluSrc, BaseType, Def, Function, InstrData, IntrinsicOp, Op, TexSrcKind};
@@ -7,7 +7,7 @@ use rspirv::spirv::{self, Capability, Word};
 
 use super::{Emitter, refs};
 
-/// The kind of a type.
+/// The base kind of a SPIR-V type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Bool,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Float,
 }
 
-/// A type of values.
+/// The SPIR-V type of a value: base kind, width in bits, number of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ty {
     pub kind: Kind,
@@ -39,7 +39,7 @@ impl Ty {
     }
 }
 
-/// A form in which a block reads a value, other than its own type.
+/// A converted form of a nir value, of which a block computes one and reuses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reading {
     /// One component, as this kind.
@@ -68,13 +68,13 @@ pub(super) fn wanted(base: BaseType, bits: u8) -> Kind {
     }
 }
 
-/// Operations that hand on bits of any kind.
+/// Returns true for operations that copy bits of any type.
 pub(super) fn is_untyped(op: Op) -> bool {
     op.is_vec() || matches!(op, Op::Mov | Op::Bcsel | Op::IcselEqz)
 }
 
-/// Chooses the kind of each value: that of its definition, or, for operations that pass bits on, that of any reader or
-/// source which has floats.
+/// Chooses the kind of each value: that of its definition. For operations that copy bits: float, if a source or a use
+/// is a float, else integer.
 pub(super) fn kinds(function: &Function) -> SecondaryMap<Def, Kind> {
     let mut kinds: SecondaryMap<Def, Kind> = SecondaryMap::new();
     let mut free: SecondaryMap<Def, bool> = SecondaryMap::new();
@@ -171,7 +171,8 @@ pub(super) fn is_derivative(op: IntrinsicOp) -> bool {
     matches!(op, Ddx | DdxCoarse | DdxFine | Ddy | DdyCoarse | DdyFine)
 }
 
-/// Intrinsics whose result may have either kind: inputs and local arrays, and moves of values between lanes.
+/// Returns true for intrinsics whose result may have either kind: inputs, local arrays, and moves of values between
+/// lanes.
 fn is_free(op: IntrinsicOp) -> bool {
     use IntrinsicOp::{
         LoadInput, LoadInterpolatedInput, QuadBroadcast, QuadSwapDiagonal, QuadSwapHorizontal, QuadSwapVertical,
@@ -201,7 +202,7 @@ impl Emitter<'_> {
         Ty { kind: self.kinds[def], bits: data.bit_size, components: data.num_components }
     }
 
-    /// The type in the module.
+    /// The id of a type in the module.
     pub fn type_id(&mut self, ty: Ty) -> Word {
         let scalar = match (ty.kind, ty.bits) {
             (Kind::Bool, _) => self.b.type_bool(),
@@ -229,7 +230,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A constant, the same in each component.
+    /// The id of a constant with the same value in each component.
     pub fn constant(&mut self, ty: Ty, value: u64) -> Word {
         if let Some(&id) = self.constants.get(&(ty, value)) {
             return id;
@@ -250,12 +251,12 @@ impl Emitter<'_> {
         id
     }
 
-    /// A constant of 32 bits.
+    /// The id of a 32-bit integer constant.
     pub fn number(&mut self, value: u32) -> Word {
         self.constant(Ty::U32, value.into())
     }
 
-    /// A value, or the one that it is a plain copy of.
+    /// The value of which `def` is a plain copy, or `def` itself.
     pub fn original(&self, mut def: Def) -> Def {
         while let InstrData::Alu(alu) = &self.function.instrs[self.function.defs[def].instr]
             && alu.op == Op::Mov
@@ -270,7 +271,7 @@ impl Emitter<'_> {
         def
     }
 
-    /// A whole value as this kind.
+    /// The id of a whole value as this kind.
     pub fn read(&mut self, def: Def, kind: Kind) -> Word {
         let def = self.original(def);
         if let Some(values) = self.function.as_const(def) {
@@ -294,7 +295,7 @@ impl Emitter<'_> {
         id
     }
 
-    /// One component of a value as this kind.
+    /// The id of one component of a value as this kind.
     pub fn component(&mut self, def: Def, component: u8, kind: Kind) -> Word {
         let def = self.original(def);
         let ty = self.ty(def);
@@ -321,7 +322,7 @@ impl Emitter<'_> {
         id
     }
 
-    /// A source of an arithmetic instruction, of this many components.
+    /// The id of a source of an arithmetic instruction, with this number of components.
     pub fn source(&mut self, src: &AluSrc, components: u8, kind: Kind) -> Word {
         let swizzle = &src.swizzle[..usize::from(components)];
         let ty = self.ty(src.def);

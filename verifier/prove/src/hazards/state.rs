@@ -1,8 +1,9 @@
-//! The lattice: the outstanding operations at a point of the program, on any path to it.
+//! The lattice of the hazard analysis: the operations that may be outstanding at a point of the program, on any path to
+//! it.
 //!
-//! Greater is worse: a set of registers that more results are outstanding for, a later time. The join of two paths is
-//! the union of the sets and the later of the times. There are finitely many states (times are relative to the point, and at most a
-//! few slots), so the analysis ends.
+//! A greater state has more registers with outstanding operations, or later times. The join of two paths is the union
+//! of the sets and the maximum of the times. There are finitely many states (times are relative to the point, and at
+//! most a few slots), so the analysis terminates.
 
 use ir3_semantics::machine::consts::ConstWrites;
 use ir3_semantics::machine::rules::Wait;
@@ -12,16 +13,16 @@ use std::ops::{Index, IndexMut};
 /// A set of registers, one bit per half register (`units`).
 pub type Mask = [u64; WORDS];
 
-/// The sets.
+/// The sets of registers with outstanding operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Results that come with `(ss)`.
+    /// Results that are available after `(ss)`.
     Ss,
-    /// Results that come with `(sy)`.
+    /// Results that are available after `(sy)`.
     Sy,
-    /// Sources that may not have been read until an `(ss)`.
+    /// Sources that may not have been read before the next `(ss)`.
     SourceSs,
-    /// Sources that may not have been read until an `(ss)` or `(sy)`.
+    /// Sources that may not have been read before the next `(ss)` or `(sy)`.
     SourceSsOrSy,
     /// Half shared registers that the scalar ALU writes: reads of the full register need an `(ss)`, even its own.
     ScalarHalf,
@@ -29,7 +30,8 @@ pub enum Set {
     ScalarFull,
     /// Sources that the scalar ALU may not have read; it runs in order itself.
     ScalarSource,
-    /// Registers that were written after helper lanes ended: these have not written them. No flag changes that.
+    /// Registers that were written after helper lanes ended, so that helper lanes have not written them. No flag
+    /// removes them.
     WithoutHelpers,
 }
 
@@ -83,13 +85,13 @@ pub struct Pending {
     pub others: u8,
 }
 
-/// The outstanding operations of one lane of each quad, by lane: the result of another lane is in the same register,
-/// and they do not conflict.
+/// The outstanding operations of instructions that access one lane of each quad, by the number of the lane: results of
+/// different lanes in the same register do not conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuadLanes {
-    /// Results that come with `(sy)`.
+    /// Results that are available after `(sy)`.
     pub results: [Mask; 4],
-    /// Sources that may not have been read until an `(ss)` or `(sy)`.
+    /// Sources that may not have been read before the next `(ss)` or `(sy)`.
     pub sources: [Mask; 4],
 }
 
@@ -97,15 +99,15 @@ pub struct QuadLanes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     sets: [Mask; SETS],
-    /// Registers of lanes only; none in nearly all programs.
+    /// The outstanding operations of single quad lanes; `None` in nearly all programs.
     pub quads: Option<Box<QuadLanes>>,
     /// Facts about the wave.
     pub wave: WaveFacts,
     /// Writes to the constant file, by the flag that waits for them ([`Wait`]); those without one end with the preamble.
     pub consts: [ConstWrites; 3],
-    /// `a0.x` has been released, which each lane has for itself.
+    /// True if `a0.x`, which each lane has, has been released.
     pub address_released: bool,
-    /// Times, sorted by entry; the others are past.
+    /// The pending times, sorted by entry. Registers without an entry may be read.
     pub times: Vec<Pending>,
 }
 
@@ -146,8 +148,8 @@ impl State {
         self.consts[Wait::Sy as usize] = ConstWrites::default();
     }
 
-    /// Joins the state at the end of a predecessor; returns true if this one changed. Over an edge of the wave that its
-    /// lanes do not take, only facts that all lanes share are joined.
+    /// Joins the state at the end of a predecessor; returns true if this one changed. `lanes` is false for a physical
+    /// edge that the lanes do not take: then only facts that all lanes share are joined.
     pub fn join(&mut self, other: &Self, lanes: bool) -> bool {
         let mut changed = false;
         let mut unite = |word: &mut u64, bits: u64| {

@@ -1,6 +1,6 @@
-//! The facts at a program point: which piece of the target holds the value of which piece of the source.
+//! The facts at a program point: equalities between pieces of the target and pieces of the source.
 //!
-//! A *fact* `(l, x)` says: at this point, in every active lane, piece `l` of the target has the same bits as piece `x`
+//! A *fact* `(l, x)` means: at this point, in every active lane, piece `l` of the target has the same bits as piece `x`
 //! of the source, or `x` is undefined. The state at a point is a set of facts; more facts are more precise. The meet of
 //! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
 //! pieces of both programs, too: immediates and words of the constant file.
@@ -28,10 +28,10 @@ use std::rc::Rc;
 pub enum Literal {
     /// An immediate.
     Bits(u16),
-    /// Half of a word of the constant file: the low one, or the high one.
+    /// Half of a word of the constant file, by its scalar index: the low half, or the high half if true.
     Const(u16, bool),
-    /// The value of a source piece in the lane that writes to shared registers. It is the same lane until the next
-    /// operation, which may end lanes.
+    /// The value of a source piece in the lane that writes to shared registers. This is the same lane until the next
+    /// operation that may end lanes.
     OneLane(Piece),
 }
 
@@ -136,8 +136,8 @@ impl FactSet {
         self.pairs.len()
     }
 
-    /// The meet of this path and the one to `here`, at the start of a block. A fact of that path only is left out unless `keep` is true of it.
-    /// Returns true if the set has become smaller, or facts assume more.
+    /// Meets this path with the one to `here`, at the start of a block. A fact of `here` whose source is undefined on
+    /// this path is added if `keep` is true of it. Returns true if the set has become smaller, or facts assume more.
     pub fn meet(&mut self, here: &CurrentFacts, block: Block, keep: impl Fn(Piece, Piece) -> bool) -> bool {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(l, x)| self.undefined.contains(x) && keep(l, x));
@@ -160,10 +160,11 @@ impl FactSet {
         self.undefined.intersect(&here.undefined) || fewer || opened
     }
 
-    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may come
-    /// while other lanes wait here. Pieces that are undefined for the lanes that wait, and not at one of these ends,
-    /// are written by other lanes: the facts about them are those of all ends. Both closures select registers of the
-    /// wave: pieces of the source, and facts. Returns true if the set has become smaller, or facts assume more.
+    /// Meets the facts about registers of the wave with those at the `ends` of blocks from which the wave may arrive
+    /// while the lanes of this path wait. Pieces that are undefined for the waiting lanes, but not at one of the ends,
+    /// are written by other lanes: the facts about them are those that all ends have. `is_shared` selects pieces of the
+    /// source that are registers of the wave, `is_of_wave` facts about such registers. Returns true if the set has
+    /// become smaller, or facts assume more.
     pub fn meet_wave(
         &mut self,
         ends: &[&Self],
@@ -187,7 +188,8 @@ impl FactSet {
         opened || !defined.is_empty()
     }
 
-    /// Opens the facts of the wave, also those that are `new` here, that hold at some of the ends because their source is undefined there.
+    /// Opens those facts of the wave, including the `new` ones, that hold at some of the ends only because their source
+    /// is undefined there.
     fn open_wave(
         &mut self,
         new: &[(Piece, Piece)],
@@ -257,7 +259,7 @@ struct FactNode {
 /// The facts at the current point of the walk through a block.
 pub struct CurrentFacts {
     facts: PrimaryMap<Fact, FactNode>,
-    /// Unused entries; their pieces are `NOWHERE`.
+    /// Unused entries; their pieces are `NO_PIECE`.
     free: Vec<Fact>,
     /// The first fact about each piece, by program.
     first: [Vec<PackedOption<Fact>>; 2],
@@ -282,7 +284,7 @@ struct Moved {
     choices: Option<Choices>,
 }
 
-/// The number of no piece.
+/// The number that denotes no piece.
 const NO_PIECE: Piece = Piece::MAX;
 
 impl CurrentFacts {
@@ -303,7 +305,7 @@ impl CurrentFacts {
         }
     }
 
-    /// Moves to a point with these facts.
+    /// Replaces the current facts by those at a block boundary.
     pub fn load(&mut self, facts: &FactSet) {
         let [targets, sources] = &mut self.first;
         for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NO_PIECE) {
@@ -385,8 +387,8 @@ impl CurrentFacts {
         self.has(l, x) && self.open.get((l, x)).is_none()
     }
 
-    /// Records that the value of a source piece is read from a piece of the target: an undefined value is now the
-    /// content of that.
+    /// Records that the target reads piece `l` for source piece `x`: if `x` is undefined, its value is now the content
+    /// of `l`.
     pub fn settle(&mut self, l: Piece, x: Piece) {
         for fact in self.open.settle((l, x)) {
             self.remove(fact);
@@ -427,7 +429,7 @@ impl CurrentFacts {
         })
     }
 
-    /// The constant that a piece certainly holds. (All of its possible values are the same.)
+    /// The 16-bit constant that a piece is known to hold: all of its possible values are this one.
     pub fn number(&self, side: FactSide, piece: Piece) -> Option<u16> {
         let literal = |of_other: Piece| match side {
             FactSide::Target => self.literal_of(of_other),
@@ -612,7 +614,8 @@ impl CurrentFacts {
         self.forget(|literal| matches!(literal, Literal::Const(..)));
     }
 
-    /// Removes all facts about one lane: another one may write to shared registers from now on.
+    /// Removes all facts about the value of one lane ([`Literal::OneLane`]): from now on another lane may write to
+    /// shared registers.
     pub fn forget_lane(&mut self) {
         if std::mem::take(&mut self.one_lane) && !left_out(Guard::RegistersLane) {
             self.forget(|literal| matches!(literal, Literal::OneLane(_)));

@@ -223,7 +223,8 @@ impl SourceEvents {
         partners.of.insert(event.site, self.list[at].event.site);
     }
 
-    /// Returns an event of the source that makes a version and has no partner. The version `unread` is none that anything observes.
+    /// Returns an event of the source that makes a version and has no partner in the target. The version `unread` is
+    /// ignored, because nothing observes it.
     pub fn left_over(&self, unread: Option<Slot>) -> Option<&Event> {
         let mut counts: FxHashMap<Slot, usize> = FxHashMap::default();
         self.list.iter().map(|happened| &happened.event).find(|event| {

@@ -1,10 +1,10 @@
-//! The values of shared registers after a loop that other lanes may have run meanwhile.
+//! The values of shared registers after a loop that other lanes may have executed meanwhile.
 //!
-//! A lane that is past a loop cannot determine what other lanes wrote there last. But the last lane that passed the end
-//! of the loop, or ended in it, did so in some segment, and the value of each register at that point is known in that
-//! segment. So there is a partition of the shared registers of both programs, as at a header
-//! ([`relation`](super::relation)): registers of one class have the same value when the wave passes the end of the
-//! loop. The partition starts with one class and is split by the values that each segment has where it passes the end.
+//! A lane that has left a loop cannot determine which values other lanes wrote last in the loop. But the last lane of
+//! the wave to leave the loop, or to end in it, did so in some segment, and that segment determines the value of each
+//! register at this point. So the proof computes a partition of the shared registers of both programs, as at a loop
+//! header ([`relation`](super::relation)): registers of one class have the same value when the whole wave has left the
+//! loop. The partition starts with a single class, which is split by the values in each segment that leaves the loop.
 
 use super::sweep::Side;
 use crate::symbolic::{Slot, SymbolicValue};

@@ -330,7 +330,7 @@ fn is_there_already<O: Oracle>(
     contents.as_stored(machine.terms) == Some(value)
 }
 
-/// Stores elements. `data` are their indices and words.
+/// Stores elements of `bits` bits. `data` contains the component index and the value of each.
 pub fn store<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,

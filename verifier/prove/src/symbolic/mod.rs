@@ -85,7 +85,8 @@ pub mod slot {
         FIRST + 0x10_0000 + (base as Slot) * 8 + component as Slot
     }
 
-    /// A store that is moved out of its loop: whether the lane has to do it (0 or 1), or the value.
+    /// A store that is sunk out of its loop: the flag that the lane executes it (0 or 1), or with `value` the stored
+    /// value.
     pub const fn pending(number: u32, value: bool) -> Slot {
         FIRST + 0x2000_0000 + 2 * number + value as Slot
     }
@@ -226,8 +227,8 @@ pub enum EventKind {
     Lanes,
     /// Makes a new version of a memory.
     Memory(Space),
-    /// Loads from a memory from which the source has volatile loads: keeps its order with all other accesses to that
-    /// memory.
+    /// Loads from a memory of which the source has volatile loads: the load keeps its order with all other accesses to
+    /// that memory.
     Load(Space),
     /// Makes a new version of the constant file.
     Constants,
@@ -239,7 +240,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns true if a target may have this event where its source has `source`.
+    /// Returns true if the target may have this event in place of the event `source` of the source.
     pub fn replaces(self, source: Self) -> bool {
         match (self, source) {
             (EventKind::Sync(this), EventKind::Sync(source)) => this.replaces(source),
@@ -273,17 +274,18 @@ pub struct Event {
     pub kind: EventKind,
     /// The exact operation.
     pub operation: EventOperation,
-    /// The path condition under which the lane takes part: one bit.
+    /// The path condition under which the lane executes the event: one bit.
     pub path: Term,
     /// The operands.
     pub args: SmallVec<[SymbolicValue; 4]>,
-    /// Width of each result. The second says, where the first may be undefined, that it is; then the third is its
-    /// value.
+    /// The width of each result in bits. If the first result may be undefined, the second is 1 where it is, and the
+    /// third is the value to use there.
     pub results: SmallVec<[u8; 4]>,
     /// True if all lanes get the same results.
     pub uniform: bool,
-    /// True if the last operand selects lanes: the results are a function of the operands of those lanes that take part
-    /// and in which it is true. So an event on a narrower path, in which all lanes are selected, may be the same.
+    /// True if the last operand selects lanes: the results are a function of the operands of the lanes that execute the
+    /// event and in which that operand is true. So an event on a narrower path, in which all lanes are selected, may be
+    /// the same.
     pub selects: bool,
     /// The element that it stores its last operand to, if it is a store that is neither volatile nor coherent.
     pub store: Option<ElementAccess>,
@@ -316,9 +318,9 @@ pub struct EventContext {
     pub makes: Versions,
     /// The versions before it.
     pub before: Versions<Term>,
-    /// True if lanes come here from the entry only, on paths through no loop.
+    /// True if lanes reach it from the entry only, on paths without loops.
     pub alone: bool,
-    /// True if lanes from other segments may be here, or lanes that have left a loop in other iterations.
+    /// True if lanes of other segments may execute it as well, or lanes that have left a loop in different iterations.
     pub joined: bool,
 }
 
@@ -334,9 +336,9 @@ pub trait Oracle {
     /// Returns the word that a phi makes of an undefined operand. `names`: its names in other forms of the program, and
     /// in the other language.
     fn phi(&mut self, terms: &mut Terms, names: [&str; 2]) -> SymbolicValue;
-    /// Returns true if an operand of a phi or of a selection that may be anything is taken to be the other operand.
+    /// Returns true if an undefined operand of a phi or of a selection is replaced by the other operand.
     fn takes_other_value(&self) -> bool;
-    /// Returns true if the value of a shared register at the end of the segment matters.
+    /// Returns true if the value of a shared register at the end of the segment is needed.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
     /// Returns the value of a location at the end of a segment, when it is queried for the first time.
     fn first_query(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> SymbolicValue;
@@ -366,17 +368,17 @@ pub trait Oracle {
     fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<SymbolicValue>;
     /// Returns true if a term of the cut point is the value of a shared register that no block of the loop writes.
     fn is_kept(&self, term: Term, number: u32) -> bool;
-    /// Returns the value of a shared register after a loop that other lanes may have run meanwhile. `held` is its value
-    /// if none has. It is the same for all lanes.
+    /// Returns the value of a shared register after a loop that other lanes may have executed meanwhile. It is
+    /// `unchanged` if none has, and the same for all lanes.
     fn after_loop(&mut self, terms: &mut Terms, number: u32, slot: Slot, unchanged: SymbolicValue) -> SymbolicValue;
-    /// Returns the address from which on scratch memory is treated as registers (see `scratch`), if it is.
+    /// Returns the address from which on scratch memory is treated as registers (see `scratch`); `None` if it is not.
     fn scratch_slots_from(&self) -> Option<u32>;
-    /// Returns true if both texts have the shapes of textures.
+    /// Returns true if both texts print the shapes of textures.
     fn has_printed_shapes(&self) -> bool;
-    /// Returns true if both programs mark the accesses that are volatile.
+    /// Returns true if both programs mark volatile accesses.
     fn names_volatile(&self) -> bool;
-    /// Records a load of the source, from a resource, that may go through the cache of textures; one of the target that does is coherent by
-    /// assumption if no such load of the source is from its resource.
+    /// Records a load of the source, from a resource, that may use the texture cache. A load of the target that uses it
+    /// is coherent by assumption if the source has no such load from the same resource.
     fn cached_load(&mut self, resource: Term);
     /// Returns true if both texts are nir, and name formats and dimensions of images.
     fn are_both_nir(&self) -> bool;
@@ -384,12 +386,13 @@ pub trait Oracle {
     fn keeps_words(&self) -> bool;
     /// Keeps the value of a word of the constant file, which it has from here on in all lanes.
     fn keep_word(&mut self, word: u32, value: Term);
-    /// The value of a word that is kept.
+    /// The kept value of a word of the constant file, if any.
     fn kept_word(&self, word: u32) -> Option<Term>;
-    /// Returns the result of an operation at `place` that promises not to overflow; `broken`, of one bit, is 1 where it does.
+    /// Returns the result of an operation with a no-wrap flag. `result` is the result modulo 2^width, and one bit that
+    /// is 1 if the operation overflows.
     fn sum(&mut self, terms: &mut Terms, at: (NoWrap, u32), operands: [Term; 2], result: (Term, Term)) -> Term;
-    /// Records the alignment that an access promises of its address, of 64 bits; true if it is a load. Returns the condition that the target is
-    /// to show for it.
+    /// Records the alignment that an access guarantees for its address of 64 bits (with it, true for a load). Returns
+    /// the condition that the target has to prove for it, if any.
     fn alignment(&mut self, terms: &mut Terms, path: Term, address: (Term, bool), alignment: [u32; 2]) -> Option<Term>;
     /// Records the result of an operation on floats, and whether it is exact.
     fn float_result(&mut self, terms: &Terms, result: Term, exact: bool);
@@ -399,16 +402,16 @@ pub trait Oracle {
     fn lane_terms(&mut self) -> Option<&mut LaneTerms>;
     /// Returns true if loads are to be looked up in the stores before them (see `forwarding`).
     fn forwards_stores(&self) -> bool;
-    /// Returns true if no lane's store is to the place of another access, of the same lane or of any other one.
+    /// Returns true if the store aliases the access in no pair of lanes, including the same lane twice.
     fn are_disjoint(&mut self, terms: &mut Terms, store: &ElementAccess, access: &ElementAccess) -> bool;
-    /// Returns true if two different lanes that store to one place, each by one of two stores, store the same value to it. The stores are given
-    /// with their values.
+    /// Returns true if any two different lanes that store to one element, each by one of the two stores, store the same
+    /// value. The stores are given with their values.
     fn lanes_agree(&mut self, terms: &mut Terms, first: (&ElementAccess, Term), second: (&ElementAccess, Term))
     -> bool;
-    /// Returns true if no lane's store is to the place of another lane's access.
+    /// Returns true if the store aliases the access in no pair of different lanes.
     fn lanes_disjoint(&mut self, terms: &mut Terms, store: &ElementAccess, access: &ElementAccess) -> bool;
-    /// Returns the number of a store that is moved out of its loop, by its site, its operation and its place; `None` if it had another place
-    /// before, or may have that of another store.
+    /// Returns the number of a store that is sunk out of its loop, by its site, operation and element; `None` if it had
+    /// another element before, or may alias another such store.
     fn sunk_place(
         &mut self,
         terms: &mut Terms,
@@ -416,15 +419,15 @@ pub trait Oracle {
         operation: EventOperation,
         access: &ElementAccess,
     ) -> Option<u32>;
-    /// The store with a number that is moved out of its loop.
+    /// The sunk store with a number.
     fn sunk_store(&self, number: u32) -> Option<(EventSite, EventOperation, ElementAccess)>;
-    /// Requires that no lane takes a path: it leads [beyond](Graph::beyond) the copies of a loop.
+    /// Requires that no lane takes a path, because it leads [beyond](Graph::beyond) the unrolled copies of a loop.
     fn never(&mut self, terms: &mut Terms, path: Term);
-    /// Gives up: the result of the execution cannot be used.
+    /// Aborts: the result of the execution cannot be used.
     fn give_up(&mut self, why: &'static str);
     /// Returns one bit: 1 where a condition does not depend on undefined words.
     fn decided(&mut self, terms: &mut Terms, condition: Term) -> Term;
-    /// Records that `holds` must be true on this path, or the program has undefined behaviour.
+    /// Records that the program has undefined behaviour on this path unless `holds` is true.
     fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str);
 }
 
@@ -435,7 +438,7 @@ pub struct Unsupported(pub String);
 
 /// A decoded program, for symbolic execution.
 pub trait SymbolicProgram {
-    /// Its blocks and loops.
+    /// The blocks and loops of the program.
     fn graph(&self) -> &Graph;
     /// Returns the value of a location that never changes: a constant.
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<SymbolicValue>;
@@ -443,7 +446,7 @@ pub trait SymbolicProgram {
     fn undefined(&self) -> Option<Slot>;
     /// The slots that phis define, in order.
     fn phis(&self) -> &[Slot];
-    /// Facts about its locations.
+    /// Facts about the locations of the program.
     fn places(&self) -> &Places;
     /// Executes the operations of a block, and then leaves it by [`run::SymbolicMachine::leave`] and the like.
     ///
@@ -454,31 +457,31 @@ pub trait SymbolicProgram {
     fn scratch_bytes(&self) -> u32;
     /// Returns true if the program accesses scratch memory.
     fn uses_scratch(&self) -> bool;
-    /// The memories that it accesses.
+    /// The memories that the program accesses.
     fn memories(&self) -> Vec<Space>;
     /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
-    /// Returns true if operations promise not to overflow.
+    /// Returns true if operations of the program have no-wrap flags.
     fn has_sums(&self) -> bool;
-    /// Properties that the program leaves open, or promises, and that another one may not take for granted.
+    /// Properties that the program leaves open or guarantees, and that the other program may not rely on.
     fn liberties(&self) -> &[String];
-    /// Returns true if the program marks its accesses that are volatile.
+    /// Returns true if the program marks volatile accesses.
     fn marks_volatile(&self) -> bool;
-    /// The memories from which some loads may go through the cache of textures, which is not coherent with stores.
+    /// The memories from which some loads may use the texture cache, which is not coherent with stores.
     fn may_cache(&self) -> Vec<Space>;
-    /// The memories from which some loads do.
+    /// The memories from which some loads do use the texture cache.
     fn cached(&self) -> Vec<Space>;
     /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
-    /// The features it uses that a proof models less precisely than the hardware.
+    /// The features of the program that a proof models less precisely than the hardware implements them.
     fn uses(&self) -> Uses;
     /// The locations that are shared registers, or SSA values in shared registers.
     fn shared_slots(&self) -> &FxHashSet<Slot>;
     /// Returns true if the program may write to the constant file.
     fn stores_constants(&self) -> bool;
-    /// Returns the words of the constant file that it may read; `None` if it reads at computed places.
+    /// Returns the words of the constant file that the program may read; `None` if it reads at computed indices.
     fn read_constants(&self) -> Option<FxHashSet<u32>>;
-    /// Returns true if its text has the shapes of textures.
+    /// Returns true if the text of the program prints the shapes of textures.
     fn prints_shapes(&self) -> bool;
     /// The outputs that the program may have written at its end.
     fn outputs(&self) -> Vec<OutputSlot>;

@@ -7,11 +7,11 @@
 //!
 //! - Lanes that leave a loop in different iterations wait after it, each with the values of its iteration.
 //!   ([`SymbolicMachine::is_mixed`])
-//! - Lanes from another segment may be in the same block, with other values. ([`SymbolicMachine::may_be_joined`])
+//! - Lanes of another segment may execute the same block, with other values. ([`SymbolicMachine::may_be_joined`])
 //! - Other lanes run loops and blocks that this lane does not reach, and their effects are observed.
 //!   ([`SymbolicMachine::pass`], [`SymbolicMachine::skip`])
 //!
-//! None of this applies where lanes go from cut point to cut point convergently: where all conditions are uniform.
+//! None of this applies if lanes stay convergent from cut point to cut point: if all conditions are uniform.
 //! Uniformity is among the facts that are assumed and proved, like the relation at the headers.
 
 use super::run::SymbolicMachine;
@@ -30,10 +30,10 @@ use smallvec::{SmallVec, smallvec};
 /// The lanes that an event selects among those that take part in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
-    /// The position of the block, and the path condition there.
+    /// The position of the block, and the path condition in it.
     pub block: u32,
     pub path: Term,
-    /// One bit; if it is 1, some lane was there. It is 0 if none was.
+    /// One bit: 1 if some lane executed the event, else 0.
     pub some: Term,
 }
 
@@ -64,8 +64,8 @@ fn region(graph: &Graph, a: u32, b: u32) -> Option<u32> {
 /// not.
 pub type Goals = SmallVec<[(Goal, bool); 4]>;
 
-/// Returns true if all lanes of a region (a loop, or the program) reach `block`, or pass it, convergently from the cut
-/// point of the region, with any loops before. `goals` returns the goals of a cut point.
+/// Returns true if all lanes of a region (a loop, or the program) reach `block`, or a point after it, convergently from
+/// the cut point of the region, including the exits of all loops before. `goals` returns the goals of a cut point.
 fn arrive_convergently<'a>(
     graph: &Graph,
     region: Option<u32>,
@@ -94,8 +94,8 @@ fn arrive_convergently<'a>(
     })
 }
 
-/// Returns true if all lanes that are convergent at the header of a loop stay in it, or none does. They may come back
-/// to the header through an inner loop.
+/// Returns true if either all lanes that are convergent at the header of a loop stay in it, or none does. They may
+/// return to the header through an inner loop.
 fn stay_convergent(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
     let stays = |goal: Goal| match goal {
         Goal::Header(to) => graph.loops[number as usize].contains(graph.loops[to as usize].header),
@@ -104,8 +104,8 @@ fn stay_convergent(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
     !goals.iter().any(|&(goal, part)| part && stays(goal)) || left_out(Guard::StayAsOne)
 }
 
-/// Returns true if lanes that are convergent at a cut point, and have left loops when they reach a block, have left
-/// these in the same iteration. `goals` returns the goals of a cut point.
+/// Returns true if all lanes that are convergent at `from`, and reach `block`, leave each loop between the two in the
+/// same iteration. `goals` returns the goals of a cut point.
 pub fn leave_convergently<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
     let Cut::Header(own) = from else { return true };
     let start = graph.loops[own as usize].header;
@@ -128,10 +128,10 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 || left_out(Guard::Mixed))
     }
 
-    /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on on
-    /// values that are uniform for the whole run, on the values of shared registers that none of these loops writes,
-    /// on the values that they had when the last of the loops had ended, and on common results of events after the
-    /// loops: lanes that leave a loop wait after it, so all of them take part in the same event.
+    /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on
+    /// values that are uniform for the whole run, on the values of shared registers that none of these loops writes, on
+    /// the values that these had when the last of the loops had ended, and on common results of events after the loops.
+    /// Lanes that leave a loop wait after it, so all of them execute the same event.
     fn is_settled(&self, term: Term) -> bool {
         let (start, loops) = (self.run.start, &self.graph.loops);
         let is_left = |&number: &usize| loops[number].contains(start) && !loops[number].contains(self.block);
@@ -168,7 +168,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         arrive_convergently(self.graph, region, block, &|cut| self.oracle.goals(cut))
     }
 
-    /// Returns true if lanes from other segments may be here.
+    /// Returns true if lanes of other segments may execute the current block at the same time.
     pub(super) fn may_be_joined(&self) -> bool {
         if !self.graph.several.contains(self.block as usize) {
             return false;
@@ -176,8 +176,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         !self.arrive_convergently(region(self.graph, self.run.start, self.block), self.block) && !left_out(Guard::Met)
     }
 
-    /// Moves the wave from one block to another. Lanes that go back to a loop whose end is passed go back now; then the
-    /// effects of that loop are complete, also those of lanes from other segments.
+    /// Moves the wave from one block to another. If this passes the end of a loop, lanes that branch back to its header
+    /// do so now; then the effects of that loop are complete, including those of lanes of other segments.
     pub(super) fn pass(&mut self, from: u32, to: u32) {
         let loops = &self.graph.loops;
         let mut passed: SmallVec<[usize; 2]> =
@@ -210,7 +210,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         }
     }
 
-    /// Returns true if no lane runs a loop whose end is passed while this lane is on its way after it.
+    /// Returns true if no lane executes a loop whose end is passed while this lane executes code after it.
     fn whole_wave_is_here(&self, number: usize) -> bool {
         let (cut, passed) = (self.run.cut, &self.graph.loops[number]);
         if cut == Cut::Header(number as u32) {
@@ -221,7 +221,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.arrive_convergently(region(self.graph, self.run.start, passed.header), until)
     }
 
-    /// Moves the wave past a block that no lane of this segment reaches: others may run it.
+    /// Moves the wave past a block that no lane of this segment reaches, but that other lanes may execute.
     pub(super) fn skip(&mut self, block: u32) {
         let (graph, start) = (self.graph, self.run.start);
         // The effects of a loop are complete when its end is passed.
@@ -242,7 +242,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         }
     }
 
-    /// Moves the wave past stores at the current block, under another number, that no lane of this segment does: others may do them.
+    /// Moves the wave past stores at the current block, under another number, that no lane of this segment executes,
+    /// but that other lanes may.
     pub(super) fn pass_stores(&mut self, number: u32) {
         if !self.arrive_convergently(region(self.graph, self.run.start, self.block), self.block) {
             self.others_store(number);
@@ -267,7 +268,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         self.shared.entry(shared).or_default().push(write);
     }
 
-    /// Returns true if all lanes that are active at `site`, those that come from other segments too, have this value there.
+    /// Returns true if all lanes that are active at `site`, including those of other segments, have this value there.
     pub fn is_same_for_all(&mut self, site: EventSite, value: SymbolicValue) -> bool {
         if self.may_be_joined() {
             let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);

@@ -1,11 +1,10 @@
-//! Sharpness of the hazard checker and of the machine: in final programs one nop is removed, one wait shortened or
-//! dropped, one `(jp)` dropped, or one branch target shifted, and each change that matters has to be refuted.
-//!
+//! Mutation tests of the hazard checker and of the machine model: in final programs one nop is removed, one wait
+//! shortened or dropped, one `(jp)` dropped, or one branch target shifted. Each change that matters must be refuted.
 //! An independent oracle decides if a change matters: along the paths of the program for slots and flags ([`needed`]),
 //! by the compiler's reconvergence points for `(jp)`, and by the dependences of later instructions for a shifted branch
 //! and a dropped repetition (`meaning`).
 //!
-//! Changes of (ei), (eq) and (ul), which release something, are decided along the paths as well (`releases`).
+//! Changes of `(ei)`, `(eq)` and `(ul)`, which release resources, are decided along the paths as well (`releases`).
 
 mod meaning;
 pub mod needed;
@@ -47,18 +46,18 @@ pub enum MutantClass {
     Sy,
     /// `(jp)` is dropped.
     Jp,
-    /// A branch leads one instruction further, or one less far.
+    /// A branch target is moved by one instruction, in either direction.
     Target,
     /// `(ei)`, `(eq)` or `(ul)` is dropped.
     Release,
-    /// `(ei)`, `(eq)` or `(ul)` is at an earlier instruction.
+    /// `(ei)`, `(eq)` or `(ul)` is moved to an earlier instruction.
     EarlyRelease,
-    /// `(ei)` is after a `kill`, in the place of a nop.
+    /// `(ei)` is moved to a nop after a `kill`.
     LateRelease,
 }
 
 impl MutantClass {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 11] = [
         Self::Nop,
         Self::Repeat,
@@ -91,7 +90,7 @@ impl MutantClass {
         }
     }
 
-    /// Returns true if an instruction can be changed so.
+    /// Returns true if the change applies to an instruction.
     fn applies(self, data: &InstrData, has_target: bool) -> bool {
         let ss = InstrFlags::SS;
         match self {
@@ -114,17 +113,17 @@ impl MutantClass {
     }
 }
 
-/// The flags that release something.
+/// The flags that release resources.
 const RELEASES: InstrFlags = InstrFlags::EI.union(InstrFlags::EQ).union(InstrFlags::UL);
 
-/// A change of one place.
+/// A change at one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutation {
-    /// Its kind.
+    /// The kind of the change.
     pub class: MutantClass,
     /// The instruction.
     pub at: Ip,
-    /// A branch leads further, not less far.
+    /// For a branch: true if its target is moved forwards.
     pub further: bool,
 }
 
@@ -202,7 +201,7 @@ fn shorten(data: &mut InstrData) {
     masks.filter(|mask| **mask == before).for_each(|mask| *mask = after);
 }
 
-/// The code without one instruction; branches to it lead to the next.
+/// Returns the code without one instruction; branches to it target the next one.
 fn removed(code: &Code, at: Ip) -> Code {
     let mut instrs = PrimaryMap::with_capacity(code.instrs.len());
     for (ip, instr) in &code.instrs {
@@ -235,21 +234,21 @@ pub enum Runs {
     Same,
     /// The runs differ.
     Differ,
-    /// They differ after inverting some comparisons, or replacing immediates and operations, in both: no input reaches
-    /// the changed path otherwise, or the program masks the difference.
+    /// The runs differ only after some comparisons of both programs are inverted, or immediates and operations
+    /// replaced: otherwise no input reaches the changed path, or the program masks the difference.
     DifferInverted,
-    /// They differ after choosing the branches of both by a seed: the same applies.
+    /// The runs differ only if a seed chooses the branches of both programs, for the same reasons.
     DifferChosen,
 }
 
-/// The result of one mutant.
+/// The outcomes of one mutant: by the oracle, the hazard checker and the machine.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The change.
     pub mutation: Mutation,
-    /// It matters.
+    /// True if the oracle decides that the change matters.
     pub needed: bool,
-    /// The hazard checker refutes it.
+    /// True if the hazard checker refutes the mutant.
     pub checker: bool,
     /// The outcome of runs on the machine, or the reason why the machine does not run the program.
     pub machine: Result<Runs, String>,
@@ -263,15 +262,15 @@ impl Trial {
     }
 }
 
-/// Environments that the machine tries.
+/// The number of environments in which the machine runs a mutant.
 const RUNS: u64 = 12;
-/// Variants with inverted comparisons, tried if the plain runs agree.
+/// The number of variants with inverted comparisons, tried if the plain runs agree.
 const VARIANTS: u64 = 16;
-/// Choices of branches that it tries after these, and then as many with other comparisons, immediates and operations.
+/// The number of branch choices tried after these, and then again with other comparisons, immediates and operations.
 const CHOICES: u64 = 96;
-/// Instructions after which a run of the program without a change is given up.
+/// The limit on the instructions of a run of the unchanged program.
 const FUEL: u64 = 60_000;
-/// Instructions of all runs of the program without a change.
+/// The limit on the instructions of all runs of the unchanged program.
 const ALL_FUEL: u64 = 200_000;
 /// A changed program counts as endless if it executes this many times the instructions, and [`MORE_INSTRUCTIONS`].
 const MORE_TIMES: u64 = 16;
@@ -386,7 +385,7 @@ fn differs(code: &Code, mutation: &Mutation, target: &Target) -> Result<Runs, St
             Err(_) => {}
         }
     }
-    // Nothing is to be chosen where nothing branches.
+    // Without branches there is nothing to choose.
     if code.instrs.values().any(|instr| instr.target.is_some()) {
         for seed in 0..2 * CHOICES {
             let choose = |code: &Code| compare_with(code, seed..seed + 1, Some(seed));
@@ -454,7 +453,7 @@ fn with_other_numbers(mut code: Code, variant: u64) -> Code {
             if let SrcOperand::Immediate(value) = &mut src.operand
                 && random & 1 != 0
             {
-                // Small ones let loops end after some turns.
+                // Small immediates let loops end after a few iterations.
                 *value = match random & 2 {
                     0 => (random >> 8) as u32 & 7,
                     _ if src.class.half => random as u32 >> 16,
@@ -466,9 +465,9 @@ fn with_other_numbers(mut code: Code, variant: u64) -> Code {
     code
 }
 
-/// The code with sums and exclusive ors in the place of half of the operations that absorb an operand: a value above a
-/// minimum, shifted out, masked or multiplied by 0 does not show. The others are of the same unit and take the same
-/// time.
+/// Replaces half of the operations that absorb an operand by sums and exclusive ors: an operand that is above a
+/// minimum, shifted out, masked or multiplied by 0 does not affect the result. The new operations are of the same unit
+/// and take the same time.
 fn with_other_operations(mut code: Code, variant: u64) -> Code {
     use Opcode::{
         AddF, AddS, AddU, AndB, AshrB, MaxF, MaxS, MaxU, MinF, MinS, MinU, MulF, MulS24, MulU24, MullU, OrB, ShlB,
@@ -494,7 +493,7 @@ fn with_other_operations(mut code: Code, variant: u64) -> Code {
 /// choices, if given, decides their branches.
 ///
 /// # Errors
-/// Why there is no run of the first that ends with a result.
+/// If no run of the first program ends with a result: the reason.
 fn compare_runs(
     code: &Code,
     mutant: &Code,

@@ -1,9 +1,9 @@
 //! The environment of a run: every value that a program reads and does not compute.
 //!
 //! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see
-//! the same environment in any order of reads. Values are [`nice`]: programs mostly compute something sensible from
-//! them. With [`Hints`] they fit a program better. Any value can be overridden by name; an environment with its
-//! overrides can be written as JSON and read back.
+//! the same environment in any order of reads. Values are [`nice`]: most programs compute something meaningful from
+//! them. [`Hints`] about a program make them fit it better. Any value can be overridden by name; an environment with
+//! its overrides can be written as JSON and read back.
 
 mod system_values;
 
@@ -31,8 +31,8 @@ pub const CONST_WORDS: u32 = 2048;
 /// The number of the uniform buffer that models the push constants. No descriptor has it.
 pub const PUSH_CONSTANTS: u32 = u32::MAX;
 
-/// 32 bits that are meaningful as an integer or as a float: small numbers of both kinds, powers of two, random bits and edge cases, mostly
-/// tame.
+/// 32 bits that are meaningful as an integer or as a float: mostly small numbers of both kinds and powers of two,
+/// sometimes random bits and edge cases.
 #[inline]
 pub fn nice(hash: u64) -> u32 {
     let bits = hash as u32;
@@ -80,11 +80,11 @@ pub(super) const EDGE_FLOATS: [u32; 10] = [
 /// The properties of a program that the environment depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// True if lanes are fragments: these may be helpers.
+    /// True if lanes are fragments, some of which may be helper lanes.
     pub fragment: bool,
     /// The size of the workgroup; `[64, 1, 1]` for stages without one, [`VARIABLE_SIZE`] if each dispatch has its own.
     pub workgroup_size: [u32; 3],
-    /// The number of the wave in the workgroup: 0 but for the second wave of a program with barriers.
+    /// The index of the wave in the workgroup: 0 except for the second wave of a program with barriers.
     pub wave: u32,
 }
 
@@ -134,16 +134,17 @@ enum EnvironmentKey {
 /// The number of instructions of a wave after which a run of the program before is aborted.
 pub const DEFAULT_FUEL: u64 = 200_000;
 
-/// An environment.
+/// The inputs of a run: a seed, and overrides of single values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Env {
     /// The seed of all values that are not overridden.
     pub seed: u64,
-    /// The hints about the inputs of a program. Without them, values fit no program.
+    /// The hints about the inputs of a program. Without them, values are drawn without regard to their use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
-    /// The number of instructions of a wave after which a run of the program before is aborted, if it is another than [`DEFAULT_FUEL`].
+    /// The number of instructions of a wave after which a run of the program before is aborted; [`DEFAULT_FUEL`] if
+    /// `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
     /// The mask of helper lanes of a fragment shader.
@@ -156,33 +157,33 @@ pub struct Env {
     /// given by name, nothing aliases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<Aliasing>,
-    /// Memories that alias no other one, as the program before promises.
+    /// Memories that alias no other one, as the program before guarantees.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub alone: BTreeSet<MemoryName>,
-    /// The eighths of all texels that are 0 in every component.
+    /// The share of texels that are 0 in every component, in eighths.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub black_texels: u8,
-    /// The number of cells of one color from coordinate 0 to 1, plus one: 1 for textures that are the same all over, 0 for textures that
-    /// have no cells.
+    /// The number of cells of one colour from coordinate 0 to 1, plus one: 1 for textures of a single colour, 0 for
+    /// textures without cells.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub coarse_texels: u8,
-    /// The eighths of the components of all texels that are corner cases of floats.
+    /// The share of the components of texels that are corner cases of floats, in eighths.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corner_texels: u8,
-    /// The eighths of the words of memory, of the constant file and of inputs that are corner cases.
+    /// The share of the words of memory, of the constant file and of inputs that are corner cases, in eighths.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corner_words: u8,
     /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<u32>,
-    /// The rules of a run that is compared with a device of Vulkan.
+    /// The rules of a run that is compared with a Vulkan device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceRules>,
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
-    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A nir load at a
     /// computed index reads them too: there is one constant file, and nir does not declare the end of its own words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub driver: BTreeMap<u32, u32>,
@@ -207,7 +208,7 @@ impl Env {
         Env { seed, ..Env::default() }
     }
 
-    /// The environments of some seeds, without overrides.
+    /// The environments of these seeds, without overrides.
     pub fn from_seeds(seeds: &[u64]) -> Vec<Env> {
         seeds.iter().map(|&seed| Self::from_seed(seed)).collect()
     }
@@ -217,7 +218,7 @@ impl Env {
         self.fuel.unwrap_or(DEFAULT_FUEL)
     }
 
-    /// Returns the environments with other fuel, if it is given.
+    /// Returns the environments with this fuel, if it is given.
     pub fn with_fuel(envs: Vec<Self>, fuel: Option<u64>) -> Vec<Self> {
         envs.into_iter().map(|env| Self { fuel: fuel.or(env.fuel), ..env }).collect()
     }
@@ -240,7 +241,7 @@ impl Env {
         hash(&[self.seed, key as u64, words[0], words[1], words[2]])
     }
 
-    /// True if the value of a hash is a corner case.
+    /// Returns true if the value with a hash is a corner case.
     #[inline]
     fn is_corner(&self, hash: u64) -> bool {
         self.corner_words != 0 && mix(hash, 0x6564_6765) % 8 < self.corner_words.into()
@@ -351,7 +352,7 @@ impl Env {
     }
 
     /// The number of lanes of a wave, 64 or 128; of 128 lanes the lower half is run here and the upper half is not modelled. Never 128
-    /// where that leaves one wave of a workgroup that two may run.
+    /// if that would leave one wave in a workgroup that may run two.
     fn wave_lanes(&self, launch: Launch) -> u32 {
         let (half, whole) = (LANES as u32, 2 * LANES as u32);
         let is_doubled =
@@ -359,14 +360,14 @@ impl Env {
         if is_doubled && !(half + 1..=whole).contains(&self.threads(launch)) { whole } else { half }
     }
 
-    /// The number of a wave in its workgroup.
+    /// The index of a wave in its workgroup.
     fn subgroup(&self, launch: Launch) -> u32 {
         let subgroups = u64::from(self.threads(launch).div_ceil(self.wave_lanes(launch)));
         let first = self.hash(EnvironmentKey::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
         ((first + u64::from(launch.wave)) % subgroups) as u32
     }
 
-    /// The running lanes of one of several waves: those that have an invocation of the workgroup to themselves.
+    /// The mask of the running lanes of one of several waves: those with an invocation of the workgroup.
     pub fn lanes_of_wave(&self, launch: Launch) -> u64 {
         self.running_lanes() & first_lanes(self.threads(launch) - self.subgroup(launch) * self.wave_lanes(launch))
     }
@@ -397,7 +398,7 @@ impl Env {
         env
     }
 
-    /// Returns true if a memory aliases no other one.
+    /// Returns true if a memory aliases no other memory.
     pub fn keeps_alone(&self, name: MemoryName) -> bool {
         self.aliasing() == Aliasing::Disjoint || self.alone.iter().any(|alone| alone.covers(name))
     }

@@ -124,7 +124,7 @@ struct MemoryArray {
     words: Words,
 }
 
-/// A word that a run wrote.
+/// The final contents of a word that a run wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenWord {
     /// The kind of memory.
@@ -133,13 +133,13 @@ pub struct WrittenWord {
     pub binding: Binding,
     /// The index of the word.
     pub word: u32,
-    /// The contents; poisoned bits are 0, for any stored value.
+    /// The contents, with 0 in poisoned bits, independent of the stored value.
     pub value: u32,
     /// The mask of poisoned bits.
     pub poison: u32,
 }
 
-/// A word that a lane writes, in the log of a traced run.
+/// A store of one lane to a word, in the log of a traced run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredWord {
     /// The kind of memory.
@@ -152,7 +152,7 @@ pub struct StoredWord {
     pub value: u32,
     /// The mask of poisoned bits after the store.
     pub poison: u32,
-    /// The lane.
+    /// The number of the lane.
     pub lane: u8,
 }
 
@@ -165,10 +165,10 @@ pub struct Loads {
     pub volatile: [u32; SEEN.len()],
 }
 
-/// The kinds of memory that other waves see, each with counters of its own; global memory counts as the storage buffers.
+/// The kinds of memory that other waves see, each with its own counters; global memory counts as storage buffers.
 pub const SEEN: [Space; 3] = [Space::Ssbo, Space::Shared, Space::Image];
 
-/// The index of the counter of a kind of memory, in [`SEEN`].
+/// The index of the counter of a kind of memory in [`SEEN`].
 #[inline]
 const fn class(space: Space) -> Option<usize> {
     match space {
@@ -179,18 +179,18 @@ const fn class(space: Space) -> Option<usize> {
     }
 }
 
-/// The index of the array that an access goes to.
+/// The index of an array in its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex(usize);
 
-/// The lanes of an access that go to one array.
+/// The lanes of an access that access one array.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessPart {
     /// The array.
     pub array: ArrayIndex,
-    /// The lanes.
+    /// The mask of the lanes.
     pub lanes: u64,
-    /// The bits of their addresses that count in the array.
+    /// The mask of the address bits that are significant in the array.
     pub window: u64,
 }
 
@@ -205,14 +205,14 @@ pub struct Memory {
     live: usize,
     /// Bytes of scratch memory per lane; 0 for [`SCRATCH_BYTES`].
     scratch_bytes: u32,
-    /// The log of stores, if it is kept: see [`keep_log`](Memory::keep_log).
+    /// The log of stores; `None` unless it is [kept](Memory::keep_log).
     log: Option<Vec<StoredWord>>,
     /// Bytes that the wave has stored so far, by kind of memory ([`SEEN`]).
     stored: [u32; SEEN.len()],
     aliases: AliasClasses,
-    /// The trace of accesses, if there is one.
+    /// The trace of accesses, if one was started.
     trace: Option<Box<AccessTrace>>,
-    /// See [`perturb`](Self::perturb).
+    /// The perturbed load, if any: see [`perturb`](Self::perturb).
     perturbation: Option<Perturbation>,
     /// The current instruction, and the number of its execution.
     site: u32,
@@ -333,7 +333,8 @@ impl Memory {
         self.aliases = aliases;
     }
 
-    /// The arrays of an access by some lanes, each with its lanes: one but for global memory, whose parts may be in several.
+    /// The arrays of an access by some lanes, each with its lanes. There is one array, except for global memory, whose
+    /// regions may be in several.
     pub fn parts(
         &mut self,
         space: Space,
@@ -360,7 +361,7 @@ impl Memory {
         parts
     }
 
-    /// The array of a name.
+    /// The array of a binding; creates it at the first access.
     pub fn array(&mut self, space: Space, binding: Binding) -> ArrayIndex {
         let binding = if space == Space::Scratch { Binding::bound(self.wave) } else { binding };
         let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);
@@ -388,9 +389,10 @@ impl Memory {
         self.live - 1
     }
 
-    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison; `open` has the poisoned bits.
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison, and writes
+    /// their poisoned bits to `open`.
     ///
-    /// An address that is not aligned is that of another word.
+    /// An unaligned address accesses another word, which a hash determines.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn load(
         &mut self,
@@ -495,7 +497,7 @@ impl Memory {
             let new = op.apply(old, data[lane], compare[lane]);
             let operand = poison >> lane & 1 != 0;
             let bad = operand || old_poison != 0 && op != Atomic::Exchange;
-            // Only an exchange has the operand itself.
+            // Only an exchange stores its operand, so that its defined bits are known.
             let new = if bad && op != Atomic::Exchange { 0 } else { new };
             array.words.write(word, new, if bad { WHOLE } else { 0 });
             dst[lane] = old;
@@ -554,7 +556,7 @@ impl Memory {
         poisoned
     }
 
-    /// The words that the run read or wrote, without those of scratch memory, ordered by space, binding and word.
+    /// The words that the run read or wrote, except scratch memory, ordered by space, binding and word.
     pub fn touched(&self) -> Vec<(Space, Binding, u32)> {
         let live = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
         let mut out: Vec<_> = live
@@ -568,7 +570,7 @@ impl Memory {
         out
     }
 
-    /// The observable words that the run wrote and that are poison as a whole, with the bits in their place.
+    /// The observable words that the run wrote and that are poison as a whole, each with the bits that it contains.
     pub fn undefined_words(&self) -> impl Iterator<Item = (Space, Binding, u32, u32)> + '_ {
         let seen = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
         seen.flat_map(|array| {
@@ -601,9 +603,9 @@ impl MemoryArray {
     fn word(&self, lane: usize, address: u64, bits: u8) -> u32 {
         let size = u64::from(bits / 8).max(1);
         match self.space {
-            // The lanes' words of one address are neighbours. The address is within the lane's size.
+            // The words of all lanes at one address are adjacent. The address is within the lane's size.
             Space::Scratch => (address >> 2) as u32 * LANES as u32 + lane as u32,
-            // The machine's answer to an address that is not aligned is not known: it is not that of an aligned one.
+            // The result of an unaligned access is unspecified, so it must not be that of the aligned one.
             space if !address.is_multiple_of(size) => (hash(&[address, size]) % u64::from(space.words())) as u32,
             space => word_of(address, space.words()),
         }
@@ -615,7 +617,7 @@ impl MemoryArray {
         words.read(word, || match space {
             // Scratch memory is uninitialized when the lane starts.
             Space::Scratch => (0, WHOLE),
-            // Nor has shared memory contents on a device.
+            // Shared memory is uninitialized on a Vulkan device, too.
             Space::Shared if env.device.is_some_and(|device| device.modes.is_some()) => (0, WHOLE),
             space => (env.memory_word(*space, *binding, word), 0),
         })

@@ -60,7 +60,7 @@ const OF_DEVICE: Fence = Fence {
     visible: true,
 };
 
-/// An operation on the waves of a workgroup.
+/// A barrier or fence: synchronises the waves of a workgroup, or orders their memory accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
     /// Each wave waits until all have reached the barrier. No access moves across it.

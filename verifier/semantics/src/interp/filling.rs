@@ -1,17 +1,17 @@
-//! Values for undefined bits, to decide if a target differs.
+//! Values for undefined bits, to decide if a target differs from its source.
 //!
-//! A run marks each bit that *may* depend on an undefined value (`operations::undefined`), which are more bits than do:
-//! the analysis is per operation, so it does not see that `x ^ x` is 0. For a source that errs on the safe side. A mark
-//! in the target without one in the source is no difference by itself: the same function, in other instructions, may
-//! have marks elsewhere. An undefined value of a target is *some* value, the same for all its uses. So the target runs
-//! again, with a value for each undefined bit ([`Filling`]); it differs if one of these runs does, or if they take
-//! different branches: a branch on an undefined value has no meaning on either edge ([`Outcome::decisions`]). Such a
-//! run is one of those that the target may have, so a refutation is never wrong; and if no filling shows a difference,
-//! the verdict is that of a run: tested.
+//! A run marks each bit that *may* depend on an undefined value (`operations::undefined`). These are more bits than
+//! really do: the analysis is per operation, so it does not detect that `x ^ x` is 0. For a source this is
+//! conservative. A mark in the target without one in the source is not yet a difference: the same function, computed by
+//! other instructions, may have other marks. An undefined value of a target is *some* value, the same for all its uses.
+//! So the target runs again, with a value for each undefined bit ([`Filling`]). It differs if one of these runs does,
+//! or if two of them take different branches: a branch on an undefined value is undefined behaviour
+//! ([`Outcome::decisions`]). Each of these runs is a possible run of the target, so a refutation is never wrong. If no
+//! filling shows a difference, the verdict is that of a run: tested.
 //!
-//! nir's operations and accesses promise something: that a sum does not overflow, that an address is aligned. A source
-//! that breaks a promise of its own has no meaning there, so a difference is not an error. A target that does where its
-//! source does not runs again, and the result that breaks the promise is undefined ([`Scratch::strict`]).
+//! Operations and accesses of nir carry guarantees: a sum does not overflow, an address is aligned. A source that
+//! violates a guarantee of its own has undefined behaviour, so a difference is not an error. If only the target
+//! violates one, it runs again with an undefined result for that operation ([`Scratch::strict`]).
 
 use super::{Compared, Difference, End, OperationSite, Outcome, Scratch, UndefinedReason};
 use crate::environment::env::{lanes, nice};
@@ -24,14 +24,15 @@ pub enum Filling {
     Zeros,
     /// All are 1.
     Ones,
-    /// Other bits in each place and lane, by a seed.
+    /// Random bits, different in each place and lane, by a seed.
     Mixed(u64),
-    /// Other numbers in each place and lane, by a seed: small ones, floats, corner cases, as inputs are.
+    /// Plausible numbers, different in each place and lane, by a seed: small integers, floats and corner cases, like
+    /// inputs.
     Fitting(u64),
 }
 
 impl Filling {
-    /// The fillings that are tried: hardly any comparison needs them, and one that does should not miss a difference.
+    /// The fillings that are tried. Hardly any comparison needs them, and one that does should not miss a difference.
     const TRIED: [Self; 12] = [
         Self::Mixed(1),
         Self::Fitting(1),
@@ -47,7 +48,7 @@ impl Filling {
         Self::Fitting(8),
     ];
 
-    /// The bits of a place in a lane.
+    /// The bits of a place (a storage slot) in a lane.
     pub fn bits(self, place: u32, lane: usize) -> u32 {
         match self {
             Self::Zeros => 0,
@@ -83,7 +84,7 @@ impl Filled {
         self.filling.bits(place, lane) & self.masks[place as usize]
     }
 
-    /// Gives the undefined bits of these lanes their values.
+    /// Replaces the undefined bits of a row in these lanes.
     pub fn fill(&self, place: u32, row: &mut [u32], poison: u64, open: impl Fn(usize) -> u32) {
         for lane in lanes(poison) {
             let open = open(lane);
@@ -93,7 +94,7 @@ impl Filled {
 }
 
 impl Difference {
-    /// Returns true if the target may only be undefined where it should be defined.
+    /// Returns true if the difference is only that the target may be undefined where the source is defined.
     fn is_of_undefined_bits(&self) -> bool {
         match self {
             Self::Output { actual, .. } => actual.is_none(),
@@ -108,20 +109,20 @@ impl Difference {
                     | UndefinedReason::LaneNumber
                     | UndefinedReason::Predication
             ),
-            // A load at an undefined address counts nothing.
+            // A load at an undefined address is not counted.
             Self::Loads { .. } => true,
             _ => false,
         }
     }
 }
 
-/// A comparison of a run with one of its source.
+/// The result of the comparison of a run of the target with one of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The comparison without filling undefined values.
+    /// The result of comparing the marked runs, without filling undefined values.
     Plain(Compared),
-    /// The target is undefined somewhere, by its marks, where the source is not; with all tried values of its undefined
-    /// bits, it agrees.
+    /// The target is marked as undefined where the source is not, but agrees for all tried values of its undefined
+    /// bits.
     Filled,
 }
 
@@ -149,7 +150,8 @@ pub fn compare(
         }
     }
     match compare_undefined(source, target, scratch, &mut run) {
-        // The source has no meaning where it breaks its own promises. A target that breaks the same ones makes no use of them.
+        // A source that violates its own guarantees is undefined. A target that violates the same ones does not exploit
+        // them.
         Err(_) if !source.broken.is_empty() && source.broken != target.broken => {
             Ok(Agreement::Plain(Compared::Vacuous))
         }
@@ -162,8 +164,8 @@ pub fn compare(
     }
 }
 
-/// Runs a program. If it has a preamble, it runs again as a wave that does not run that, and finds the words of the constant file that the first
-/// one has left: the outcome has that of the second run too, if it is another one.
+/// Runs a program. If it has a preamble, runs it again as a wave that skips the preamble and reads the words of the
+/// constant file that the first wave has left. The outcome contains that of the second run, if it differs.
 pub fn run_with_preamble(scratch: &mut Scratch, mut run: impl FnMut(&mut Scratch) -> Outcome) -> Outcome {
     let outcome = run(scratch);
     if outcome.end != End::Finished {

@@ -1,8 +1,9 @@
-//! The registers of the machine as bits of a mask: one per half register.
+//! Masks of the machine's registers, with one bit per half register.
 //!
-//! Full registers are two bits each. Half registers are those bits where the files are merged, else a range of their
-//! own. So are the entries of the table of times. (Mesa's scoreboard has the merged layout on every GPU, `get_ready_slot`: with split
-//! files it waits for the register of the same number in the other file, too, but also forgets it when another unit writes this one.)
+//! A full register is two bits. Half registers share these bits if the files are merged, else they have a range of
+//! their own. The table of times has the same layout. (Mesa's scoreboard has the merged layout on every GPU,
+//! `get_ready_slot`: with split files it also waits for the register of the same number in the other file, but also
+//! forgets it when another unit writes this one.)
 
 use ir3_compiler::ir3::{PhysReg, Place, RegClass, RegFile, WriteMask};
 use ir3_compiler::machine::Code;
@@ -35,7 +36,7 @@ const HALF_TIMES: u16 = 2 * GENERAL + 6;
 pub struct Piece {
     /// The first bit.
     pub bit: u16,
-    /// The number of bits, and of entries: two for a full register.
+    /// The number of bits, and of entries: 2 for a full register, 1 for a half register.
     pub width: u16,
     /// The first entry of the table of times; none for shared registers.
     pub time: Option<u16>,
@@ -59,7 +60,7 @@ pub fn pieces(place: &Place, class: RegClass, mask: WriteMask, merged: bool) -> 
     }
 }
 
-/// The registers of texture samples that the driver issues before the program starts: available after `(sy)`.
+/// The registers of texture samples that the driver issues before the program starts; they are available after `(sy)`.
 pub fn prefetched(code: &Code, target: &Target) -> Vec<Piece> {
     let dsts = code.interface.prefetches.iter().flat_map(|data| &data.dsts);
     dsts.flat_map(|dst| pieces(&dst.place, dst.class, dst.mask, target.merged_regs).unwrap_or_default()).collect()
@@ -73,7 +74,7 @@ pub fn range(first: u16, length: u16, class: RegClass, merged: bool) -> Result<S
     (first..first.saturating_add(length)).map(|number| piece(number, class, merged)).collect()
 }
 
-/// The registers of a general file.
+/// The number of registers of a general file.
 pub const fn file_size(class: RegClass, merged: bool) -> u16 {
     if class.half && merged { 2 * GENERAL } else { GENERAL }
 }
@@ -117,7 +118,7 @@ pub enum File {
     Predicates,
 }
 
-/// The file of a bit, and its index there.
+/// The file of a bit of the mask, and its index in the file.
 pub const fn file_of(bit: u16) -> (File, u16) {
     if bit < HALF_BASE {
         (File::General, bit)
@@ -132,7 +133,8 @@ pub const fn file_of(bit: u16) -> (File, u16) {
     }
 }
 
-/// The name of the register that a bit is part of, in the width of the operand that names it.
+/// The name of the register that contains a bit of the mask: `hr…` if `half`, else the full register `r…`; `a0.x`,
+/// `a1.x` and `p0.…` for the others.
 pub fn name(bit: u16, half: bool) -> String {
     let component = |number: u16| ['x', 'y', 'z', 'w'][usize::from(number & 3)];
     let vector = |prefix: &str, number: u16| format!("{prefix}{}.{}", number >> 2, component(number));

@@ -1,9 +1,8 @@
 //! The side conditions of the provers, by name, and provers that leave one of them out.
 //!
-//! A proof is only as good as the side conditions of its rules. `ir3-selftest prover-mutants` tests that the
-//! campaigns would notice a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
-//! (`prover_mutants` of the package ir3-selftest). Every condition of the table below
-//! therefore has a hook at its check:
+//! A proof is only as good as the side conditions of its rules. `ir3-selftest prover-mutants` tests that the campaigns
+//! detect a missing condition: it leaves out one *guard* at a time and searches for a wrong proof (`prover_mutants` of
+//! the package ir3-selftest). So every condition of the table below has a hook at its check:
 //!
 //! ```text
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }
@@ -11,9 +10,9 @@
 //!
 //! [`left_out`] is the last operand, so it is evaluated only where the condition changes the result; [`observe`] collects those guards.
 //!
-//! A normal build leaves nothing out: there [`left_out`] is the constant `false`, and the hooks are compiled away. A guard is left out only
-//! with the feature `prover-mutants`, and only on the thread and during the call of [`without`]. Verdicts of such a prover are not cached
-//! ([`any_left_out`]).
+//! A normal build leaves nothing out: [`left_out`] is the constant `false`, and the hooks are compiled away. With the
+//! feature `prover-mutants` a guard is left out only on the thread and during the call of [`without`]. Verdicts of such
+//! a prover are not cached ([`any_left_out`]).
 
 use ir3_compiler::words;
 
@@ -51,7 +50,7 @@ macro_rules! guards {
                 match self { $(Self::$guard => ProverPart::$part),* }
             }
 
-            /// The fact that goes unchecked without it.
+            /// The fact that is not checked if the guard is left out.
             pub const fn holds(self) -> &'static str {
                 match self { $(Self::$guard => $holds),* }
             }

@@ -48,7 +48,7 @@ use std::collections::hash_map::Entry;
 pub struct Term(u32);
 entity_impl!(Term, "t");
 
-/// The name of a variable or of an uninterpreted function.
+/// The interned name of a variable or of an uninterpreted function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(u32);
 entity_impl!(Name, "name");
@@ -214,7 +214,7 @@ pub enum Op {
     Opaque,
 }
 
-/// A node of the graph.
+/// A node of the term graph: an operation on argument terms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TermNode {
     /// The operation.
@@ -276,7 +276,7 @@ impl Terms {
         self.nodes.values().any(|node| matches!(node.op, Op::Float(op) if !compares(op)))
     }
 
-    /// A node.
+    /// The node of a term.
     pub fn node(&self, term: Term) -> &TermNode {
         &self.nodes[term]
     }
@@ -286,7 +286,7 @@ impl Terms {
         self.nodes[term].width.into()
     }
 
-    /// The constant that a term is, if it is one.
+    /// The value of a term, if it is a constant.
     pub fn as_constant(&self, term: Term) -> Option<u64> {
         match self.nodes[term].op {
             Op::Constant(bits) => Some(bits),

@@ -1,4 +1,4 @@
-//! Trials: assignments that are directed to distinguish terms that samples do not.
+//! Trials: assignments of variables, directed to distinguish terms that random samples do not.
 //!
 //! Random samples mostly miss comparisons with a constant, or of two variables, that seldom hold. Here variables, and results of
 //! uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A trial costs a fraction of the

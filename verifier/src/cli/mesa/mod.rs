@@ -1,6 +1,7 @@
 //! `mesa`: checks the passes of the real compiler by the log that it prints.
 //!
-//! Threads take shaders while the log is read; the main table is printed in the order of the logs. With `--compile` the
+//! Threads check shaders while the log is read; the main table is printed in the order of the logs. With `--compile`
+//! the
 //! nir of each shader goes through our own backend, too (`own.rs`); with `--watch` the log is a live stream
 //! (`watch.rs`), whose verdicts may be kept (`kept.rs`).
 
@@ -31,8 +32,8 @@ pub struct Mesa {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
-    /// Environments for runs of a boundary that is not proved, 64 lanes each; up to eight times as many while the runs
-    /// depend on more of the program.
+    /// Environments in which a boundary that is not proved is run, 64 lanes each; up to eight times as many while more
+    /// of them raise the sensitivity of the runs.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     /// Seed of the environments.
@@ -40,16 +41,16 @@ pub struct Mesa {
     seed: u64,
     #[command(flatten)]
     engines: EngineArgs,
-    /// Threads; one for each processor unless given. The result does not depend on it.
+    /// The number of threads; default: one for each processor. The result does not depend on it.
     #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
     jobs: Option<usize>,
-    /// Print the facts that were inferred for each shader.
+    /// Print the facts about each shader that were inferred because the log does not print them.
     #[arg(long)]
     explain: bool,
-    /// Print only failures, and the summary.
+    /// Print only failures and the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Folder for the files of a refutation.
+    /// Folder for the files of refutations.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
@@ -63,15 +64,15 @@ pub struct Mesa {
     planted: Planted,
     #[command(flatten)]
     driver: DriverArgs,
-    /// The one log is a live stream (`-`): shaders are checked while they are printed, each of them once, and failures
-    /// are printed at once. With `--cache`, shaders that an earlier run has checked are not checked again.
+    /// Treat the one log as a live stream (`-`): check shaders, each of them once, and print failures while they are
+    /// printed. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
-    /// Shaders that may wait for a thread (and 64 MiB of text). If there are more, reading stops, which blocks the
+    /// Maximum number of shaders (and 64 MiB of text) that wait for a thread. Beyond it reading stops, which blocks the
     /// application when its pipe is full.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>(), requires = "watch", help_heading = "Live streams")]
     queue: u32,
-    /// Leave out a shader if too many wait, and count it, instead of blocking the application.
+    /// Skip and count shaders if too many wait, instead of blocking the application.
     #[arg(long, requires = "watch", help_heading = "Live streams")]
     drop: bool,
     /// Print the tables of shaders that pass, too.

@@ -1,8 +1,8 @@
-//! Instructions to words, and back.
+//! Encoding of instructions as 64-bit words, and decoding.
 //!
-//! The instruction is an [`InstrData`] as [`Code`](crate::machine::Code) has it. Both directions name the fields of the
-//! table; a word knows less than an instruction: which components a texture or a memory instruction reads follows from
-//! its flags, and whether memory is a buffer's or an image's from its dimensions.
+//! Instructions are in the form of [`InstrData`] in [`Code`](crate::machine::Code). Both directions access the fields
+//! of the encoding table by name. A word has less information than an instruction: the components that a texture or
+//! memory instruction reads follow from its flags, and the kind of its resource (buffer or image) from its dimensions.
 
 mod alias;
 mod alu;
@@ -20,10 +20,10 @@ use crate::ir3::{
 use crate::target::Generation;
 use smallvec::SmallVec;
 
-/// A word that has a text and no [`InstrData`], or no text either.
+/// The reason why a word has no [`InstrData`]. It may still have a disassembly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It is no instruction.
+    /// The word is not an instruction.
     #[error(transparent)]
     NotAnInstruction(#[from] NotAnInstruction),
     /// ir3 has no such opcode.
@@ -34,19 +34,19 @@ pub enum DecodeError {
         /// The mnemonic.
         name: &'static str,
     },
-    /// ir3 cannot say what the word says.
+    /// ir3 cannot represent an attribute of the word.
     #[error("`{name}` ({word:016x}): ir3 has no {what}")]
     NoAttribute {
         /// The word.
         word: u64,
         /// The mnemonic.
         name: &'static str,
-        /// What it does not have.
+        /// The attribute that ir3 does not have.
         what: &'static str,
     },
 }
 
-/// An instruction that the hardware does not have.
+/// The reason why an instruction has no encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The generation does not have the opcode.
@@ -64,13 +64,13 @@ pub enum EncodeError {
         opcode: Opcode,
         /// The field.
         field: FieldName,
-        /// What is wrong.
+        /// The violated constraint.
         what: &'static str,
     },
 }
 
 impl EncodeError {
-    /// Returns true if an attribute is missing, which Mesa's texts leave out.
+    /// Returns true if the instruction lacks an attribute that Mesa's texts do not print.
     #[must_use]
     pub fn is_of_unknown(&self) -> bool {
         matches!(self, Self::Field { what, .. } if what.ends_with("not known"))
@@ -82,11 +82,11 @@ impl EncodeError {
 pub struct Decoded {
     /// The instruction.
     pub data: InstrData,
-    /// The distance to the target.
+    /// The distance of the branch in words; `None` if it is not a branch.
     pub distance: Option<i32>,
 }
 
-/// Prefix flags, and the fields that they are.
+/// The prefix flags, each with the field that encodes it.
 const FLAGS: [(FieldName, InstrFlags); 7] = [
     (FieldName::Sy, InstrFlags::SY),
     (FieldName::Ss, InstrFlags::SS),
@@ -97,10 +97,10 @@ const FLAGS: [(FieldName, InstrFlags); 7] = [
     (FieldName::Ei, InstrFlags::EI),
 ];
 
-/// Decodes a word.
+/// Decodes a word of a generation.
 ///
 /// # Errors
-/// If it is no instruction of the generation, or ir3 does not have it.
+/// If the word is not an instruction of the generation, or ir3 cannot represent it.
 pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError> {
     let Some(encoding) = Table::of(generation).find(word) else {
         return Err(NotAnInstruction::Unknown { word, generation }.into());
@@ -125,11 +125,11 @@ pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError>
     Ok(Decoded { data: decoder.data, distance })
 }
 
-/// Encodes an instruction, with the distance of its branch in words. What it returns is decoded as the same instruction,
-/// as far as a word says it.
+/// Encodes an instruction for a generation. `distance` is the distance of a branch in words. Decoding the word gives
+/// the same instruction, except for attributes that have no encoding.
 ///
 /// # Errors
-/// If the generation does not have it, or an operand does not fit its field.
+/// If the generation does not have the instruction, or an operand or attribute does not fit its field.
 pub fn encode(generation: Generation, data: &InstrData, distance: Option<i32>) -> Result<u64, EncodeError> {
     let opcode = if data.opcode == Opcode::Demote { Opcode::Kill } else { data.opcode };
     let mut error = EncodeError::NoEncoding { opcode: data.opcode, generation };
@@ -146,7 +146,7 @@ pub fn encode(generation: Generation, data: &InstrData, distance: Option<i32>) -
         match encoder.run() {
             Ok(()) if encoding.matches(encoder.word) => return Ok(encoder.word),
             Ok(()) => {}
-            // The form that the instruction has says more about it than another one.
+            // The error of the encoding that matches the form of the instruction is the most specific one.
             Err(this) if !encoder.is_other_form() || matches!(error, EncodeError::NoEncoding { .. }) => error = this,
             Err(_) => {}
         }
@@ -269,7 +269,8 @@ impl Decoder {
     }
 }
 
-/// The number of `up0` as a destination of operations of two sources, from a7xx on. In other instructions it is that of the address registers.
+/// The register number of `up0` as a destination of two-source operations, from a7xx on. In other instructions it is
+/// the number of the address registers.
 pub(super) const UNIFORM_PREDICATES: u64 = 61;
 
 /// Returns true if a destination is a predicate that the scalar ALU writes.
@@ -303,13 +304,13 @@ struct Encoder<'a> {
     registers: SmallVec<[WrittenRegister; 5]>,
 }
 
-/// A register in the word.
+/// A register that the word encodes.
 struct WrittenRegister {
     field: FieldName,
     number: u64,
-    /// The class that the instruction says.
+    /// The register class of the operand in the instruction.
     class: RegClass,
-    /// Which width of the word it has; `None` if the mode of a texture instruction says it.
+    /// The width bit that applies to it; `None` if the mode of a texture instruction determines the width.
     half: Option<Half>,
 }
 
@@ -348,7 +349,8 @@ impl Encoder<'_> {
         self.word |= 1 << bit;
     }
 
-    /// Returns true if the encoding is that of instructions with other descriptors.
+    /// Returns true if the encoding is for another descriptor mode, or another generation's `resinfo`, than the
+    /// instruction has.
     fn is_other_form(&self) -> bool {
         match self.data.opcode.category() {
             Category::Texture => {
@@ -402,7 +404,7 @@ impl Encoder<'_> {
         self.classes()
     }
 
-    /// Checks that the classes of the registers are those that the word says.
+    /// Checks that the widths of the registers are those that the word encodes.
     fn classes(&self) -> EncodeResult {
         for &WrittenRegister { field, number, class: said, half } in &self.registers {
             let half = match half {
@@ -422,7 +424,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Notes the width of the sources.
+    /// Records the width of the sources.
     fn src_width(&mut self, name: FieldName, class: RegClass) -> EncodeResult {
         if says_width(class.file) && self.said.src.replace(class.half).is_some_and(|half| half != class.half) {
             return self.fail(name, "a source of another width than the one before");
@@ -472,7 +474,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// A register of the data of a memory instruction: as wide as the type, whether its text says so or not.
+    /// A register of the data of a memory instruction: as wide as the type, even if its text prints another width.
     fn data(&mut self, name: FieldName, index: usize) -> EncodeResult {
         self.register(name, index)?;
         self.has_width(name, Half::Src);

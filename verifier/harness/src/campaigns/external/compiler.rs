@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A compiler.
+/// A compiler under test.
 pub enum Compiler {
     /// A command.
     Command(CompilerCommand),

@@ -1,7 +1,7 @@
-//! Fuzzing of a driver with changed modules: those of real shaders, with a few other operations and constants.
+//! Fuzzing of a driver with mutated modules: real shaders with a few operations and constants changed.
 //!
-//! Variant `i` of a campaign is a function of its seed, `i` and the modules. Of one that fails the changes are taken back that the failure
-//! does not need.
+//! Variant `i` of a campaign is a function of its seed, `i` and the modules. If a variant fails, the mutations that the
+//! failure does not need are reverted.
 
 use super::command::{LOG, MODULE, RunError};
 use super::compiler::Drivers;

@@ -1,4 +1,4 @@
-//! The differences of the order of accesses, as reasons.
+//! Reports of differences in the order of memory accesses, as reasons of unknown verdicts.
 
 use super::lane::{Operation, Suspect};
 use crate::check::Executable;
@@ -9,15 +9,15 @@ use std::fmt;
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderChange {
-    /// Two operations have another order.
+    /// The order of two operations is reversed.
     Exchanged,
-    /// A load that is left out: its replacement was read or stored on the other side of an operation.
+    /// A load was removed: its replacement was read or stored on the other side of an operation.
     Merged,
     /// A store or atomic that only the program after executes.
     Added,
     /// A store or a volatile load that only the program before executes.
     Removed,
-    /// An operation that no run executes, and that has another place among others.
+    /// An operation that no run executes, and whose position relative to others changed.
     Unexecuted,
 }
 
@@ -33,11 +33,11 @@ pub enum OrderedOperation {
 /// A difference of the order of accesses that no run covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryOrder {
-    /// Its kind.
+    /// The kind of the difference.
     pub change: OrderChange,
     /// An operation of the program before, or of the program after if only that one has it.
     pub first: OrderedOperation,
-    /// The operation of the program before that is on the other side of it.
+    /// The operation of the program before that it was moved across.
     pub second: Option<OrderedOperation>,
 }
 

@@ -1,8 +1,9 @@
-//! Attributes of memory and texture accesses.
+//! Recovery of attributes of memory and texture accesses that Mesa's texts do not print.
 //!
-//! The words of the final code have all of them, and the text after the last pass has the serial number of each word.
-//! If the words are not those of the text, an access has the attributes of all other words of its opcode, if they
-//! agree. An access that is in no word has the attributes of its operands, or of all words of its opcode.
+//! The words of the final code encode all of them, and the text after the last pass has the serial number of each
+//! word's instruction. If the words do not match that text, an access gets the attributes of all other words of its
+//! opcode, if they agree. An access without a word gets the attributes that follow from its operands, or those of all
+//! words of its opcode.
 
 use super::phases::Phase;
 use ir3_compiler::ir3::{
@@ -21,17 +22,19 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub(super) struct Accesses {
     by_serial: FxHashMap<u32, InstrData>,
-    /// The attributes that all words of an opcode agree on.
+    /// For each opcode, the attributes that all of its words agree on.
     by_opcode: FxHashMap<Opcode, InstrData>,
-    /// Lanes may name different textures in some word.
+    /// True if some word is nonuniform, so that lanes may access different textures.
     has_nonuniform: bool,
 }
 
 impl Accesses {
-    /// Pairs the instructions of a text with those of the code: of the last one with registers, which may be that of the words.
+    /// Pairs the accesses of a text with the words of the final code. `last` is the last text with registers, and its
+    /// phase: a final text is paired in order, an earlier one by registers. Without it, attributes are known by opcode
+    /// only.
     pub fn of(last: Option<(&Program, Phase)>, code: &Code) -> Self {
         let mut own = Self::default();
-        // The words go on after the end, to the size of the instruction cache.
+        // Words after the end are padding to the size of the instruction cache.
         let end = code.instrs.values().position(|word| word.data.opcode == Opcode::End);
         let count = end.map_or(code.instrs.len(), |end| end + 1);
         let words: Vec<&InstrData> = code.instrs.values().take(count).map(|word| &word.data).collect();
@@ -63,7 +66,7 @@ impl Accesses {
         }
     }
 
-    /// Pairs the instructions of the text of the words with these.
+    /// Pairs the instructions of the final text with the words, in order.
     fn pair_in_order(&mut self, last: &Program, words: &[&InstrData], prefetches: &[InstrData]) {
         for (instr, prefetch) in
             last.iter_instrs().filter(|&(_, instr)| last.instrs[instr].opcode == Opcode::TexPrefetch).zip(prefetches)
@@ -100,7 +103,7 @@ impl Accesses {
     /// Fills in the attributes of the accesses of a section.
     ///
     /// # Errors
-    /// A store of whose offset the text has nothing, and no word is known to be its.
+    /// If neither the text nor a word determines the offset of a store.
     pub fn complete(&self, program: &mut Program, nir: &Shader, target: &Target) -> Result<(), String> {
         let mut lost = Vec::new();
         for (instr, data) in &mut program.instrs {
@@ -161,8 +164,8 @@ impl Accesses {
     }
 }
 
-/// Sets the flag of an offset that is added to an index; the decoder sets it where the offset is not zero. For an
-/// access that is not in the words the operand decides.
+/// Sets the flag of an offset that is added to an index. The decoder sets it if the offset is not zero; for an access
+/// without a word the operand determines it.
 fn mark_offset(data: &mut InstrData) {
     if let Opcode::Stib | Opcode::Ldib = data.opcode
         && let Some(SrcOperand::Immediate(offset)) = data.srcs.get(2).map(|src| src.operand)
@@ -201,8 +204,8 @@ fn complete_store(data: &mut InstrData) {
     }
 }
 
-/// Completes an access that is in no word, since a pass has removed it: where nir has no access of its kind to images and none to bytes, it is
-/// one of a buffer, of as many elements as its value has components.
+/// Completes an access without a word, because a pass has removed it: if nir has no access of its kind to images and
+/// none to bytes, it accesses a buffer, with as many elements as its value has components.
 fn complete_by_operands(data: &mut InstrData) {
     let value = match data.opcode {
         Opcode::Stib => data.srcs.last().map(|src| (src.class, src.mask)),
@@ -235,9 +238,10 @@ fn complete_by_others(data: &mut InstrData, said: &InstrData) {
     complete(data, said);
 }
 
-/// Pairs the instructions of the last text with the words, by their places in both. Code of as many instructions has faults in single words.
-/// Otherwise they are paired as lines of two files are, but for those of which an equal one next to them has no partner: it is not known
-/// which of these has none.
+/// Pairs the instructions of the last text with the words, by their positions. If there are as many words as
+/// instructions, they are paired one to one: differences are faults in single words. Otherwise they are paired like the
+/// lines of a diff. Of two equal neighbours of which one has no partner, none is paired, because it is not known which
+/// one was removed.
 fn pairs(texts: &[&str], words: &[&str]) -> Vec<(usize, usize)> {
     if texts.len() == words.len() {
         return (0..texts.len()).filter(|&at| texts[at] == words[at]).map(|at| (at, at)).collect();
@@ -260,14 +264,14 @@ fn pairs(texts: &[&str], words: &[&str]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The registers that an instruction names, results first.
+/// The registers that an instruction names, destinations first.
 fn registers(data: &InstrData) -> Vec<(PhysReg, bool)> {
     let dsts = data.dsts.iter().filter_map(|dst| Some((dst.place.reg()?, dst.class.half)));
     let srcs = data.srcs.iter().filter_map(|src| Some((src.place()?.reg()?, src.class.half)));
     dsts.chain(srcs).collect()
 }
 
-/// The first of some words, if all of them are equal.
+/// The first word, if all words are equal.
 fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a InstrData> {
     let first = words.next()?;
     words
@@ -275,8 +279,8 @@ fn unanimous<'a>(mut words: impl Iterator<Item = &'a InstrData>) -> Option<&'a I
         .then_some(first)
 }
 
-/// Puts the shifts and offsets of indexed accesses into the instructions. They are constants, which selection makes of moves; copy propagation
-/// has them there.
+/// Folds constant shifts and offsets into indexed accesses. Selection emits them as moves of constants; copy
+/// propagation folds them in Mesa.
 fn shift_by_constants(program: &mut Program) {
     let indexed = |data: &InstrData| matches!(data.opcode, Opcode::LdgA | Opcode::StgA);
     let accesses: Vec<Instr> = program.instrs.iter().filter(|(_, data)| indexed(data)).map(|it| it.0).collect();
@@ -291,7 +295,8 @@ fn shift_by_constants(program: &mut Program) {
     }
 }
 
-/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first.
+/// Subtracts the number of buffers from the indices of images: before a6xx buffers and images share one numbering,
+/// buffers first.
 fn number_images(program: &mut Program, buffers: u32) {
     let images: Vec<Instr> = program
         .instrs
@@ -322,7 +327,7 @@ fn constant(program: &Program, value: Value) -> Option<u32> {
     }
 }
 
-/// The attributes of an access in words, if it is one.
+/// A description of the attributes of an access; `None` for other instructions.
 fn said(data: &InstrData) -> Option<String> {
     let name = data.opcode.name();
     let mut parts: Vec<String> = Vec::new();

@@ -127,7 +127,8 @@ impl Starts {
         Some((named, PhysReg(start)))
     }
 
-    /// Completes the accesses of the final code, whose instructions are those of the last section, in their order.
+    /// Completes the array accesses of the final code by those of the last section, which has the same instructions in
+    /// the same order.
     pub fn code(last: &Program, code: &mut Program) {
         let real = |program: &Program| -> Vec<Instr> {
             program

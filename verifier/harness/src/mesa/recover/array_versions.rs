@@ -1,11 +1,11 @@
 //! Recovery of array versions that texts do not name.
 //!
-//! From `ir3_array_to_ssa` to allocation each write of an element makes a version of the whole array. Where each access
-//! is to the version that was written last on every path, one array that all of them read and write is the same program
-//! without versions, phis and copies of arrays; it is the form that allocation makes, and that the register checker
-//! follows. A dataflow over the versions that the array holds decides it, array by array. An undefined element of a
-//! version is then the previous content of the array: some value, as after allocation. An array that has two versions
-//! at once keeps them.
+//! From `ir3_array_to_ssa` until allocation each write of an element defines a new version of the whole array. If each
+//! access to an array names the version that was written last on every path, the versions, phis and copies can be
+//! removed: all accesses then read and write one array in place. This is the form after allocation, and the one that
+//! the register checker supports. A dataflow analysis of the versions that an array holds decides this for each array.
+//! An undefined element of a version is then the previous content of the array: an unspecified value, as after
+//! allocation. An array of which two versions are live at once keeps its versions.
 
 use ir3_compiler::ir3::{
     Array, Block, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src, SrcOperand, Value,
@@ -13,7 +13,7 @@ use ir3_compiler::ir3::{
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// The versions that their arrays hold.
+/// The versions that the arrays hold at a point.
 type Held = BTreeSet<Value>;
 
 /// Removes the versions of each array that holds one version at a time.
@@ -34,12 +34,12 @@ pub(super) fn remove(program: &mut Program) {
     remove_dangling_keeps(program);
 }
 
-/// Returns true if an operand names an array without its versions.
+/// Returns true if an operand is an array whose versions are removed.
 fn is_plain(place: Option<&Place>, kept: &FxHashSet<Array>) -> bool {
     matches!(place, Some(Place::Array(access)) if !kept.contains(&access.array))
 }
 
-/// Removes the versions from an instruction; returns false if nothing is left of it.
+/// Removes the versions from an instruction. Returns false if the instruction has become empty.
 fn strip(data: &mut InstrData, kept: &FxHashSet<Array>) -> bool {
     match data.opcode {
         Opcode::Phi => return !is_plain(data.dsts.first().map(|dst| &dst.place), kept),
@@ -67,7 +67,7 @@ fn strip(data: &mut InstrData, kept: &FxHashSet<Array>) -> bool {
     true
 }
 
-/// Keeps the pairs of a parallel copy that `is_moved` names; returns false if none is left.
+/// Keeps the pairs of a parallel copy for which `is_moved` is true. Returns false if none remains.
 fn retain_pairs(data: &mut InstrData, is_moved: impl Fn(usize, &InstrData) -> bool) -> bool {
     if data.dsts.len() != data.srcs.len() {
         return true;
@@ -111,7 +111,7 @@ fn remove_copies_in_place(program: &mut Program) {
     remove_dangling_keeps(program);
 }
 
-/// Removes from the lists of kept instructions those that are in no block, as phis and copies.
+/// Removes instructions that are in no block (phis and copies) from the lists of kept instructions.
 fn remove_dangling_keeps(program: &mut Program) {
     for block in program.layout.clone() {
         let data = &mut program.blocks[block];
@@ -120,7 +120,7 @@ fn remove_dangling_keeps(program: &mut Program) {
     }
 }
 
-/// The dataflow.
+/// The dataflow analysis of the versions that arrays hold.
 struct Versions<'a> {
     program: &'a Program,
     ends: cranelift_entity::SecondaryMap<Block, Option<Held>>,
@@ -132,7 +132,7 @@ impl<'a> Versions<'a> {
         Self { program, ends: cranelift_entity::SecondaryMap::new(), kept: FxHashSet::default() }
     }
 
-    /// The arrays that do not hold the version that an access names.
+    /// The arrays that keep their versions: some access names a version that the array does not hold.
     fn find_kept(mut self) -> FxHashSet<Array> {
         loop {
             // Results that relied on discarded versions are derived again.
@@ -203,7 +203,7 @@ impl<'a> Versions<'a> {
         for (at, dst) in data.dsts.iter().enumerate() {
             let Place::Array(access) = dst.place else { continue };
             if data.opcode == Opcode::ParallelCopy {
-                // Another name of the content of the array.
+                // A copy: the array holds its source and its destination, which have the same content.
                 let source = data.srcs.get(at).and_then(|src| src.place());
                 if source.and_then(version).is_none_or(|value| before.contains(&value)) {
                     held.extend(access.value);

@@ -94,7 +94,7 @@ pub fn clean(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lists the bundles below `root`, by name, without partial ones; empty if there is no such folder.
+/// Lists the complete bundles below `root`, sorted by name; empty if there is no such folder.
 ///
 /// # Errors
 /// If the file system refuses.

@@ -1,4 +1,4 @@
-//! Parser for lines of statistics.
+//! Parser for lines of shader-db statistics.
 
 use rustc_hash::FxHashMap;
 
@@ -11,12 +11,12 @@ pub struct Results {
     /// Name, stage, and metrics, in the order of the first occurrence.
     pub(super) programs: Vec<(String, Metrics)>,
     index: FxHashMap<String, usize>,
-    /// The time of the threads of the run, in seconds.
+    /// The sum of the times of the run's threads, in seconds.
     pub(super) cpu_seconds: f64,
 }
 
 impl Results {
-    /// Returns true if there are none.
+    /// Returns true if there are no programs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.programs.is_empty()
@@ -34,7 +34,8 @@ impl Results {
     }
 }
 
-/// Reads the lines of a text that are statistics; others are ignored. The last line of a program counts.
+/// Parses the lines of a text that are shader-db statistics; other lines are ignored. If a program has several lines,
+/// the last one counts.
 #[must_use]
 pub fn read(text: &str) -> Results {
     let mut results = Results::default();

@@ -52,31 +52,31 @@ impl Family {
 #[derive(Default)]
 pub(in crate::generator) struct Swarm {
     families: Vec<(Family, u16)>,
-    /// The operations that most of the arithmetic is, each with a width; none if all are as frequent.
+    /// The operations, each with a width, that are most of the arithmetic; none if all are equally frequent.
     favoured: Vec<(Op, u8)>,
-    /// Operands that are constants, of 256.
+    /// The probability of a constant operand, in 1/256.
     pub constants: u32,
-    /// Operands with a modifier, of 256, and about as many results.
+    /// The probability of a modifier on an operand, in 1/256, and about that of one on a result.
     pub modifiers: u32,
-    /// Operands that are converted from another type, of 256.
+    /// The probability of an operand that is converted from another type, in 1/256.
     pub conversions: u32,
-    /// Offsets that are constants, of 256.
+    /// The probability of a constant offset, in 1/256.
     pub constant_offsets: u32,
-    /// Arithmetic that is the pattern of a rule, or nearly, of 256.
+    /// The probability of arithmetic that matches the pattern of a rule, or nearly does, in 1/256.
     pub patterns: u32,
     /// The probability that arithmetic is a chain of operations of which each has the next as its only use, in 1/256.
     pub chains: u32,
-    /// Arithmetic that is one operation on words of the environment, of 256.
+    /// The probability of arithmetic that is one operation on words of the environment, in 1/256.
     pub probes: u32,
-    /// Values that go through a local array on their way to a reader, of 256.
+    /// The probability of a value that is stored to a local array and loaded by its use, in 1/256.
     pub detours: u32,
-    /// Descriptors that are bindless, of 256.
+    /// The probability of a bindless descriptor, in 1/256.
     pub bindless: u32,
     /// The width of most memory accesses; 0 for any width.
     pub memory_bits: u8,
-    /// Component counts are small.
+    /// True if component counts are small.
     pub scalars: bool,
-    /// Operations have a form in SPIR-V.
+    /// True if only operations are drawn that have a form in SPIR-V.
     driver: bool,
 }
 
@@ -142,7 +142,8 @@ impl Swarm {
     }
 }
 
-/// The weight of a feature in one program: in three of eight none, otherwise up to several times as much as usual.
+/// Draws the weight of a feature in one program: 0 with probability 3/8, otherwise up to several times the usual
+/// weight.
 pub(in crate::generator) fn weight<C: Choices>(c: &mut C, usual: u16) -> u16 {
     match c.below(8) {
         0..=2 => 0,

@@ -1,4 +1,4 @@
-//! Symbolic execution of ir3: the operations of the decoded program, in SSA form, with registers, and in between.
+//! Symbolic execution of decoded ir3 programs: in SSA form, with registers, and partly allocated.
 
 mod across;
 mod effects;

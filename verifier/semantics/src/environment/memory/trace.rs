@@ -7,7 +7,7 @@ use crate::environment::aliases::MemoryName;
 use crate::environment::env::lanes as lanes_of;
 use crate::environment::sync::Sync;
 
-/// The limit of the words of a trace; a longer one is cut.
+/// The maximum number of words in a trace; a longer one is truncated.
 const MOST_WORDS: usize = 1 << 20;
 
 /// The kind of an access.
@@ -24,13 +24,13 @@ pub enum AccessKind {
 /// A word that a lane accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedWord {
-    /// The lane.
+    /// The number of the lane.
     pub lane: u8,
     /// The mask of the accessed bytes of the word.
     pub bytes: u8,
     /// The bits of the word that the access changed.
     pub changed: u32,
-    /// The word in its array.
+    /// The index of the word in its array.
     pub word: u32,
     /// The byte address in the program's own buffer.
     pub address: u64,
@@ -41,7 +41,7 @@ pub struct TracedWord {
 pub struct TracedAccess {
     /// The kind.
     pub kind: AccessKind,
-    /// The number of the instruction, for the interpreter that ran it.
+    /// The number of the instruction in the program of the interpreter.
     pub site: u32,
     /// The number of this execution of a memory instruction, from 1 on.
     pub execution: u32,
@@ -49,9 +49,9 @@ pub struct TracedAccess {
     pub volatile: bool,
     /// The buffer or image that the program names.
     pub named: MemoryName,
-    /// The array: that of the alias class.
+    /// The array that is accessed: that of the alias class.
     pub array: MemoryName,
-    /// The words.
+    /// The accessed words, by lane.
     pub words: Vec<TracedWord>,
 }
 
@@ -69,9 +69,9 @@ pub enum TracedEvent {
 pub struct TracedSync {
     /// The accesses that it orders.
     pub sync: Sync,
-    /// The number of the operation, for the interpreter that ran it.
+    /// The number of the operation in the program of the interpreter.
     pub site: u32,
-    /// The lanes that execute it.
+    /// The mask of the lanes that execute it.
     pub lanes: u64,
 }
 
@@ -104,7 +104,7 @@ impl OrderedCode {
         matches!(self, Self::Access { kind: AccessKind::Load, volatile: true, .. })
     }
 
-    /// Returns true if it is more than a load that may be anywhere between two writes.
+    /// Returns true unless it is a plain load, which may be moved freely between two writes.
     pub const fn is_anchor(self) -> bool {
         match self {
             Self::Access { kind, volatile, .. } => volatile || !matches!(kind, AccessKind::Load),
@@ -118,7 +118,7 @@ impl OrderedCode {
 pub struct AccessTrace {
     /// The events, in order.
     pub events: Vec<TracedEvent>,
-    /// True if the trace was cut.
+    /// True if the trace was truncated.
     pub cut: bool,
     words: usize,
     /// True if the current instruction is volatile.
@@ -134,7 +134,7 @@ pub struct Perturbation {
     pub execution: u32,
     /// The lane.
     pub lane: u8,
-    /// The word in its array.
+    /// The index of the word in its array.
     pub word: u32,
     /// The bits of the word that are flipped.
     pub bits: u32,
@@ -161,7 +161,7 @@ impl Memory {
         self.trace = trace;
     }
 
-    /// Changes a loaded word, in runs until the next call.
+    /// Sets the perturbation of a loaded word for all runs until the next call; `None` removes it.
     pub fn perturb(&mut self, perturbation: Option<Perturbation>) {
         self.perturbation = perturbation;
     }
@@ -192,7 +192,7 @@ impl Memory {
         }
     }
 
-    /// The values of some words, before they are written; none without a trace.
+    /// The values of some words before they are written; none if nothing is traced.
     pub(super) fn traced_values(
         &mut self,
         env: &super::Env,
@@ -210,7 +210,7 @@ impl Memory {
         Some(row)
     }
 
-    /// Records a write, if there is a trace: `old` has the words before it then.
+    /// Records a write, if there is a trace: then `old` contains the previous words.
     #[inline]
     pub(super) fn trace_write(
         &mut self,
@@ -225,7 +225,7 @@ impl Memory {
         }
     }
 
-    /// Records an access of `bits` bits; `old` has the words before it if it writes.
+    /// Records an access of `bits` bits. If it writes, `old` contains the previous words.
     pub(super) fn trace_access(
         &mut self,
         kind: AccessKind,

@@ -65,9 +65,9 @@ pub enum DecodedOp {
     Input(u32),
     /// A move without conversion.
     Copy(Read, Write),
-    /// 1 where the source is not 0, else 0.
+    /// 1 if the source is not 0, else 0.
     Truth(Read, Write),
-    /// Moves that happen at once.
+    /// Parallel moves.
     Copies(Copies),
     /// Reads an element by the lane's index.
     Gather {
@@ -110,7 +110,7 @@ pub enum DecodedOp {
         varying: Read,
         /// Barycentric coordinates.
         ij: [Read; 2],
-        /// The result has 16 bits.
+        /// True if the result has 16 bits.
         half: bool,
         /// The result.
         dst: Write,
@@ -121,7 +121,7 @@ pub enum DecodedOp {
         varying: Read,
         /// Added to it.
         component: u32,
-        /// The result has 16 bits.
+        /// True if the result has 16 bits.
         half: bool,
         /// The result.
         dst: Write,
@@ -163,7 +163,7 @@ pub enum DecodedOp {
         bit: u8,
         /// Per row or column, instead of one for the quad.
         fine: bool,
-        /// The operands are floats of 16 bits.
+        /// True if the operands are floats of 16 bits.
         half: bool,
         /// The value.
         src: Read,
@@ -211,7 +211,7 @@ pub enum DecodedOp {
     Kill(Read, Instr),
     /// Turns the lanes whose predicate holds into helper lanes.
     Demote(Read, Instr),
-    /// The predicate of a subgroup macro must be defined in the active lanes, as if it were a branch, which it becomes.
+    /// Checks that the predicate of a subgroup macro is defined in the active lanes: the macro is lowered to a branch.
     Decided(Read, Instr),
 }
 
@@ -247,7 +247,7 @@ pub struct SlotElements {
     pub slot: u32,
     /// Index of the first half in `slot`, if `halves`.
     pub first: u32,
-    /// Each element is half a slot.
+    /// True if each element is half a slot.
     pub halves: bool,
     /// Number of elements.
     pub length: u32,
@@ -273,7 +273,7 @@ pub struct Copies {
     pub start: u32,
     /// The index after the last move.
     pub end: u32,
-    /// A move writes a source of a later one: all sources are read first.
+    /// True if a move writes a source of a later one, so that all sources have to be read first.
     pub staged: bool,
 }
 
@@ -284,7 +284,7 @@ pub enum Which {
     First,
     /// The last active lane.
     Last,
-    /// The first active lane in which this holds.
+    /// The first active lane in which the predicate is true.
     Where(Read),
 }
 
@@ -293,7 +293,7 @@ pub enum Which {
 pub struct ScanOp {
     /// The operation.
     pub kernel: &'static Two,
-    /// The values are those of clusters of 8 lanes, already combined up to each lane.
+    /// True if the values are those of clusters of 8 lanes, already combined up to each lane.
     pub clusters: bool,
     /// The value that is combined.
     pub src: Read,
@@ -307,7 +307,7 @@ pub struct ScanOp {
     pub inclusive: Option<Write>,
     /// The result of all lanes.
     pub reduction: Write,
-    /// The values have 16 bits.
+    /// True if the values have 16 bits.
     pub half: bool,
 }
 
@@ -323,22 +323,22 @@ pub struct DecodedEdge {
 /// The lanes that take a branch's first edge.
 #[derive(Clone, Copy, Debug)]
 pub enum Condition {
-    /// The lanes in which this holds.
+    /// The lanes in which the predicate is true.
     Is(Read),
-    /// The lanes in which both hold.
+    /// The lanes in which both predicates are true.
     And(Read, Read),
-    /// The lanes in which one of them holds.
+    /// The lanes in which one of the predicates is true.
     Or(Read, Read),
-    /// All lanes, if this holds in one of them.
+    /// All lanes, if the predicate is true in one of them.
     Any(Read),
-    /// All lanes, if this holds in all of them.
+    /// All lanes, if the predicate is true in all of them.
     All(Read),
     /// The first lane.
     First,
     /// The last lane.
     Last,
-    /// All lanes, if the driver has the wave run the preamble. Where programs are run, it does: a wave that does not is one that finds the
-    /// same words in the constant file.
+    /// All lanes, if the wave runs the preamble. In runs it always does; a wave that skips the preamble finds the same
+    /// words in the constant file.
     RunsPreamble,
 }
 
@@ -347,9 +347,9 @@ pub enum Condition {
 pub enum Terminator {
     /// The lanes end; these are the sources of the outputs, a range of [`Decoded`](super::Decoded)'s outputs.
     End(u32, u32),
-    /// The lanes take the edge.
+    /// All lanes take the edge.
     Jump(DecodedEdge),
-    /// The lanes take the edge, and the condition holds in them.
+    /// All lanes take the edge; the condition must hold in them.
     Skip(Condition, DecodedEdge, Instr),
     /// The lanes diverge.
     Branch(Condition, DecodedEdge, DecodedEdge, Instr),
@@ -368,7 +368,7 @@ pub struct DecodedBlock {
     pub terminator: Terminator,
 }
 
-/// A number that an instruction has as an immediate or in a register.
+/// A number that is an immediate of an instruction or is read from a register.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberOperand {
     /// An immediate.
@@ -391,7 +391,7 @@ pub struct ResourceOperand {
     pub set: Option<NumberOperand>,
     /// Its index.
     pub index: NumberOperand,
-    /// The access is not nonuniform, and its name is computed: all lanes name the same one.
+    /// True if the index is computed and the access is not marked nonuniform: all lanes must access the same resource.
     pub shared: bool,
 }
 
@@ -426,10 +426,10 @@ pub struct ByteOffset {
     pub start: Option<Read>,
     /// The bytes of a texel, of a row and of a slice.
     pub strides: SmallVec<[Read; 3]>,
-    /// Words of an image are counted.
+    /// True if the byte offset counts words, for some accesses to images.
     pub in_words: bool,
-    /// The text prints the words of the constant file that describe the buffer or image. Otherwise the byte offset is compared between two
-    /// programs in ir3, and assumed to be that of the address elsewhere.
+    /// True if the text prints the words of the constant file that describe the buffer or image. Otherwise the byte
+    /// offset is compared between two programs in ir3, and assumed to match the address elsewhere.
     pub is_described: bool,
 }
 
@@ -438,21 +438,22 @@ pub struct ByteOffset {
 pub struct Memory {
     /// The operation.
     pub action: MemoryAction,
-    /// It reads through the cache of textures, which is not coherent with stores.
+    /// True if it reads through the texture cache, which is not coherent with stores.
     pub cached: bool,
-    /// It reads an image through a texture with a number of its own.
+    /// True if it reads an image through a texture with an index of its own.
     pub is_of_texture: bool,
-    /// It is volatile or coherent.
+    /// True if it is volatile or coherent.
     pub volatile: bool,
     /// The kind of memory.
     pub space: AddressSpace,
-    /// The resource, where there are several.
+    /// The resource, for kinds of memory with several.
     pub resource: Option<ResourceOperand>,
     /// The address.
     pub place: AccessAddress,
     /// The byte offset of the access, in addition to its address.
     pub bytes: Option<Box<ByteOffset>>,
-    /// A coordinate that has to be 0.
+    /// A coordinate of the encoding beyond the dimensions of the image. Lanes in which it is not 0 load poison; a store
+    /// is undefined behaviour in them.
     pub padding: Option<Read>,
     /// Type of an element.
     pub ty: Type,
@@ -462,7 +463,7 @@ pub struct Memory {
     pub copied: u32,
     /// The shape of the image that `isam` prints.
     pub shape: PrintedShape,
-    /// The dimensions of a size.
+    /// The number of dimensions that a size query returns.
     pub dimensions: u8,
     /// The comparand of an atomic; two words for 64 bits.
     pub compare: Vec<Read>,
@@ -497,7 +498,7 @@ pub struct Texture {
     pub operands: Vec<(Slot, Read)>,
     /// Barycentric coordinates and varying that the first two coordinates are interpolated from.
     pub prefetch: Option<([Read; 2], u32)>,
-    /// The level comes from derivatives.
+    /// True if the level is computed from derivatives.
     pub derivatives: bool,
     /// The shape of the texture in the text.
     pub shape: PrintedShape,
@@ -505,7 +506,7 @@ pub struct Texture {
     pub ty: Type,
     /// The only lane of each quad that issues the request, and is written.
     pub quad_lane: Option<u8>,
-    /// Numbers of levels are one less here.
+    /// True if the machine returns numbers of levels minus one.
     pub levels_add_one: bool,
     /// The components of the result that are read, and their destinations.
     pub results: Vec<(u32, Write)>,
@@ -514,8 +515,9 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// The component of the response that a component of the result is, and true if the machine has one less. The
-    /// machine has the number of layers in component 3, nir in component 2; the other of the two has no meaning in nir.
+    /// The component of the texture unit's response that is a component of the result, and true if the machine returns
+    /// it minus one. The machine has the number of layers in component 3, nir in component 2; the other of the two has
+    /// no meaning in nir.
     pub const fn answered(&self, component: u32) -> (u32, bool) {
         const NO_LAYERS: u32 = 4;
         const MINIFIED_LAYERS: u32 = 5;
@@ -529,7 +531,7 @@ impl Texture {
     }
 }
 
-/// The atomic of an opcode.
+/// The atomic operation of an opcode.
 pub fn atomic(op: AtomicOp) -> Atomic {
     match op {
         AtomicOp::Add => Atomic::Add,

@@ -57,7 +57,8 @@ impl Choices {
         vec![0; self.branches.len()]
     }
 
-    /// The lanes that take a branch; `taken` are those whose predicate holds.
+    /// The mask of lanes that take the branch at instruction `at`. `taken` is the mask of lanes whose predicate holds,
+    /// `active` that of the active lanes.
     pub fn choose(&self, at: usize, taken: u64, active: u64, executions: &mut [u64]) -> u64 {
         let (number, together) = match self.branches[at] {
             Choice::Predicate => return taken,
@@ -75,7 +76,7 @@ impl Choices {
     }
 }
 
-/// Returns true for a branch that is taken whenever the one before it is not.
+/// Returns true for a branch that is taken exactly when the one before it is not.
 fn is_second(code: &Code, ip: Ip) -> bool {
     let Some(before) = ip.index().checked_sub(1).map(Ip::new) else { return false };
     let (first, second) = (&code.instrs[before].data, &code.instrs[ip].data);

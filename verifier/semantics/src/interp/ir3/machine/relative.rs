@@ -1,7 +1,7 @@
-//! The registers that accesses relative to `a0.x` reach in a run: known once `a0.x` is.
+//! The registers that accesses relative to `a0.x` reach in a run, resolved once `a0.x` is known.
 //!
-//! The operands of [`Steps`] are all registers that such an access may reach, which in words is the whole file. Here each
-//! element that a lane reaches is an instruction of its own, with that register as its operand.
+//! The operands in [`Steps`] are all registers that such an access may reach: in machine code, the whole file. Here an
+//! instruction is resolved for each value of `a0.x`, with the accessed registers as direct operands.
 
 use crate::machine::arrays::ArrayBases;
 use crate::machine::steps::Steps;
@@ -17,7 +17,8 @@ pub struct Elements {
     known: FxHashMap<(usize, i16), Option<Steps>>,
 }
 
-/// Returns true if elements of an instruction are distinguished. Repeated ones are taken as a whole.
+/// Returns true if an instruction has relative accesses that are resolved by element. Those of repeated instructions
+/// are not.
 pub fn is_relative(data: &InstrData) -> bool {
     let is_relative = |place: &Place| matches!(place, Place::Relative { .. });
     let srcs = data.srcs.iter().filter_map(ir3_compiler::ir3::Src::place);
@@ -25,7 +26,8 @@ pub fn is_relative(data: &InstrData) -> bool {
 }
 
 impl Elements {
-    /// The instruction at a position, for a value of `a0.x`; `None` if it leaves the file.
+    /// The instruction at position `at`, with its relative operands resolved for one value of `a0.x`; `None` if one of
+    /// them is outside of the register file.
     pub fn of(&mut self, at: usize, data: &InstrData, address: i16, target: &Target) -> Option<&Steps> {
         let make = || {
             let mut data = data.clone();

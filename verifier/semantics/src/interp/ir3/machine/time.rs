@@ -1,4 +1,4 @@
-//! Outstanding operations while the machine runs, lane by lane.
+//! The outstanding operations of the machine at run time, by lane.
 
 use super::Completion;
 use crate::interp::UndefinedReason;
@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 
 const BITS: usize = WORDS * 64;
 
-/// Registers that are waited for with a flag, and the lanes.
+/// Registers with an operation that a flag waits for, each with the mask of its lanes.
 #[derive(Clone)]
 struct Outstanding {
     lanes: Box<[u64; BITS]>,
-    /// The instruction that wrote, or reads.
+    /// The instruction that writes or reads each register.
     owners: Box<[u32; BITS]>,
     listed: Vec<u16>,
 }
@@ -31,7 +31,7 @@ impl Outstanding {
         }
     }
 
-    /// Empties a word of the mask.
+    /// Removes the registers of one word of the register mask.
     fn clear_word(&mut self, word: usize) {
         for &bit in self.listed.iter().filter(|&&bit| usize::from(bit) / 64 == word) {
             self.lanes[usize::from(bit)] = 0;
@@ -58,26 +58,26 @@ const SCALAR_HALF: usize = 4;
 const SCALAR_FULL: usize = 5;
 const SCALAR_SOURCE: usize = 6;
 
-/// Time and outstanding operations.
+/// The time in issue slots, and the outstanding operations.
 pub struct Clock {
     slots: Slots,
     completion: Completion,
-    /// Instructions so far, for random orders.
+    /// The number of instructions issued so far; seeds random completion.
     issued: u64,
     now: u32,
     half: Box<[u32; TIMES]>,
     full: Box<[u32; TIMES]>,
     others: Box<[u32; TIMES]>,
-    /// The lanes of pending writes.
+    /// The mask of lanes of the last pending write of each entry.
     writers: Box<[u64; TIMES]>,
-    /// The pending writes of the lanes that later ones left out: mostly none.
+    /// Earlier pending writes in lanes that later writes left out; usually none.
     older: SmallVec<[OlderWrite; 4]>,
     sets: [Outstanding; 7],
-    /// The sets that are not empty, as bits: mostly none is.
+    /// The mask of the sets that are not empty; usually none.
     filled: u8,
-    /// Registers that are poison for good.
+    /// Registers that have become permanently poison, with their lanes.
     poisoned: SmallVec<[(u16, u64); 4]>,
-    /// The lanes in which the source of an instruction without results was overwritten.
+    /// The mask of lanes in which a source of an instruction without results was overwritten.
     overwritten: u64,
     /// The hazard of the current instruction.
     hazard: Option<(UndefinedReason, u64)>,
@@ -88,7 +88,7 @@ pub struct Clock {
 struct OlderWrite {
     entry: usize,
     lanes: u64,
-    /// The last times at which it can be read as a half register, as a full register, and by other units.
+    /// The times from which on it can be read as a half register, as a full register, and by other units.
     times: [u32; 3],
 }
 
@@ -96,17 +96,17 @@ fn bits(operand: &Operand) -> std::ops::Range<u16> {
     operand.piece.bit..operand.piece.bit + operand.piece.width
 }
 
-/// The lanes of an access: shared registers have one value.
+/// The mask of lanes of an access: all for shared registers, which have one value.
 fn lanes_of(operand: &Operand, lanes: u64) -> u64 {
     if usize::from(operand.piece.bit) / 64 == SHARED_WORD { !0 } else { lanes }
 }
 
-/// The lanes of a wave in which an instruction reads and writes.
+/// The mask of lanes in which an instruction reads and writes.
 fn accessed(step: &Step, lanes: u64) -> u64 {
     step.quad_lane.map_or(lanes, |lane| lanes & FIRST_OF_QUADS << lane)
 }
 
-/// The numbers of the sets in a mask.
+/// The indices of the sets in a mask.
 fn sets_in(mask: u8) -> impl Iterator<Item = usize> {
     (0..7).filter(move |set| mask >> set & 1 != 0)
 }
@@ -131,7 +131,7 @@ impl Clock {
         }
     }
 
-    /// Registers that are written before the program starts, and are available after `(sy)`.
+    /// Marks registers as written before the program starts, and available after `(sy)`.
     pub fn prefetched(&mut self, pieces: &[Piece], lanes: u64) {
         if !self.is_late() {
             return;
@@ -142,7 +142,7 @@ impl Clock {
         }
     }
 
-    /// The flags of an instruction.
+    /// Applies the wait flags of an instruction, which complete outstanding operations.
     pub fn wait(&mut self, step: &Step) {
         if step.starts_block {
             self.sets[SCALAR_SOURCE].clear_word(OTHER_WORD);
@@ -160,8 +160,8 @@ impl Clock {
         self.filled &= !cleared;
     }
 
-    /// The registers that an instruction reads too early, with the lanes; records results that its writes destroy.
-    /// `steps` has its operands, `code` all instructions.
+    /// Begins an instruction: returns the registers that it reads too early, with the lanes, and records outstanding
+    /// results that its writes destroy. `steps` contains its operands, `code` all instructions.
     pub fn begin(&mut self, step: &Step, steps: &Steps, code: &Steps, lanes: u64) -> SmallVec<[(u16, u64); 4]> {
         let mut early = SmallVec::new();
         if step.paired {
@@ -202,7 +202,7 @@ impl Clock {
         early
     }
 
-    /// The lanes in which a result of another unit is outstanding for an operand.
+    /// The mask of lanes in which a result of another unit is outstanding for an operand.
     fn outstanding(&self, step: &Step, operand: &Operand, bit: u16) -> u64 {
         let at = usize::from(bit);
         let mut lanes = self.sets[SS].lanes[at] | self.sets[SY].lanes[at];
@@ -218,7 +218,7 @@ impl Clock {
         lanes
     }
 
-    /// The lanes in which an operand is read before its slots have passed.
+    /// The mask of lanes in which an operand is read before the required issue slots have passed.
     fn too_early(&self, operand: &Operand, alu: bool) -> u64 {
         let Some(entry) = operand.piece.time else { return 0 };
         let (times, kind) = match (alu, operand.half) {
@@ -234,7 +234,7 @@ impl Clock {
         late.fold(lanes, |lanes, older| lanes | older.lanes)
     }
 
-    /// A write to a register that another unit may not have read yet: the results of that unit become poison.
+    /// Records a write to a register that another unit may not have read yet: the results of that unit become poison.
     fn overwrite(&mut self, step: &Step, steps: &Steps, bit: u16, writes: u64) {
         for set in [SOURCE_SS, SOURCE_SS_OR_SY, SCALAR_SOURCE] {
             let lanes = self.sets[set].lanes[usize::from(bit)] & writes;
@@ -251,7 +251,7 @@ impl Clock {
         }
     }
 
-    /// Returns true if the result of this instruction is outstanding until it is waited for.
+    /// Returns true if the result of this instruction stays outstanding until a flag waits for it.
     fn is_late(&self) -> bool {
         match self.completion {
             Completion::Latest => true,
@@ -260,7 +260,7 @@ impl Clock {
         }
     }
 
-    /// Adds the results and sources of an instruction.
+    /// Adds the results and sources of an instruction to the outstanding operations.
     pub fn add(&mut self, at: usize, step: &Step, steps: &Steps, lanes: u64) {
         let late = self.is_late();
         let lanes = accessed(step, lanes);
@@ -284,7 +284,7 @@ impl Clock {
             // In an early preamble `a1.x` is waited for with `(ss)` instead of slots.
             let by_flag = step.early_a1 && operand.file == RegFile::Address;
             if step.unit.is_alu() && step.result == Wait::Ss {
-                // A uniform predicate: slots still pass for the writes before it.
+                // A uniform predicate still needs the issue slots of earlier writes.
                 continue;
             }
             if step.unit.is_alu() && !by_flag {
@@ -309,7 +309,7 @@ impl Clock {
         }
     }
 
-    /// Lets the issue slots of an instruction pass, which ends it.
+    /// Ends an instruction: advances the time by the issue slots that it takes, including its `(nopN)`.
     pub fn pass(&mut self, step: &Step) {
         self.issued += 1;
         self.hazard = None;
@@ -343,7 +343,7 @@ impl Clock {
         }
     }
 
-    /// A write of another unit, which comes after all writes of the ALU before it.
+    /// Records a write by another unit, which completes after all earlier writes of the ALU.
     fn forget(&mut self, operand: &Operand, lanes: u64) {
         let Some(entry) = operand.piece.time else { return };
         let entries = usize::from(entry)..usize::from(entry + operand.piece.width);
@@ -351,17 +351,18 @@ impl Clock {
         self.older.iter_mut().filter(|older| entries.contains(&older.entry)).for_each(|older| older.lanes &= !lanes);
     }
 
-    /// Registers that are poison for good since the last call.
+    /// Returns the registers that have become permanently poison since the last call, with their lanes.
     pub fn take_poisoned(&mut self) -> SmallVec<[(u16, u64); 4]> {
         std::mem::take(&mut self.poisoned)
     }
 
-    /// The lanes in which a source of an instruction without results has been overwritten since the last call.
+    /// Returns the mask of lanes in which a source of an instruction without results was overwritten since the last
+    /// call; `None` if there are none.
     pub fn take_overwritten(&mut self) -> Option<u64> {
         Some(std::mem::take(&mut self.overwritten)).filter(|&lanes| lanes != 0)
     }
 
-    /// The hazard of the instruction that began last, with its lanes.
+    /// The hazard of the current instruction, with its lanes.
     pub const fn hazard(&self) -> Option<(UndefinedReason, u64)> {
         self.hazard
     }

@@ -14,7 +14,7 @@ use ir3_compiler::ir3::{
     RepeatLink, Src, SrcOperand, Type,
 };
 use ir3_compiler::ir3::{Category, WriteMask};
-use ir3_compiler::machine::encoding::{decode, encode, word_flags};
+use ir3_compiler::machine::encoding::{EncodeError, decode, encode, word_flags};
 use ir3_compiler::target::{Generation, Target};
 use smallvec::SmallVec;
 
@@ -361,7 +361,7 @@ fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Ex
     let placed = Places::of(program, data)?;
     let word = match encode(target.generation, &placed, None) {
         Ok(word) => word,
-        Err(error) if extent == Extent::Printed && error.is_of_unknown() => return None,
+        Err(EncodeError::NotKnown { .. }) if extent == Extent::Printed => return None,
         Err(error) => return Some(error.to_string()),
     };
     let is_another = |(decoded, dst): (&Dst, &Dst)| match (decoded.place.reg(), dst.place.reg()) {

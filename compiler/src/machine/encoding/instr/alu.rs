@@ -273,7 +273,7 @@ impl Encoder<'_> {
             return self.dst(FieldName::Dst, 0).map(drop);
         }
         let Attrs::Move { src: from, dst: to, round } = data.attrs else {
-            return self.fail(FieldName::Types, "its types are not known");
+            return self.not_known(FieldName::Types, "its types are not known");
         };
         let round = ROUNDS.iter().position(|&known| known == round).unwrap_or(0);
         self.put(FieldName::Round, round as u64)?;

@@ -203,10 +203,10 @@ impl Encoder<'_> {
                 self.put(FieldName::Mode, number)?;
                 MemoryAttrs { ty: Some(ty), ..MemoryAttrs::default() }
             }
-            _ => return self.fail(FieldName::Type, "its attributes are not known"),
+            _ => return self.not_known(FieldName::Type, "its attributes are not known"),
         };
         if form.memory == Memory::Unknown {
-            return self.fail(FieldName::Src1, "its operands are not known");
+            return self.not_known(FieldName::Src1, "its operands are not known");
         }
         if form.has(Role::Bytes) != encoding.source(Role::Bytes).is_some() {
             return self.fail(FieldName::Src1, "the operands of another generation");
@@ -214,7 +214,7 @@ impl Encoder<'_> {
         if encoding.prints(FieldName::Type) {
             match attrs.ty {
                 Some(ty) => self.put(FieldName::Type, number_of(ty))?,
-                None => return self.fail(FieldName::Type, "its type is not known"),
+                None => return self.not_known(FieldName::Type, "its type is not known"),
             }
         }
         self.handle(&attrs)?;
@@ -308,7 +308,7 @@ impl Encoder<'_> {
         match count.map(|count| u64::from(count).checked_sub(least)) {
             Some(Some(value)) => self.put(name, value),
             Some(None) => self.fail(name, "no element"),
-            None => self.fail(name, "the number of elements is not known"),
+            None => self.not_known(name, "the number of elements is not known"),
         }
     }
 
@@ -327,7 +327,7 @@ impl Encoder<'_> {
         self.set(bindless);
         match attrs.base {
             Some(base) => self.put(FieldName::Base, base.into()),
-            None => self.fail(FieldName::Base, "the descriptor set is not known"),
+            None => self.not_known(FieldName::Base, "the descriptor set is not known"),
         }
     }
 
@@ -344,7 +344,7 @@ impl Encoder<'_> {
                 return self.fail(FieldName::Dimensions, "an untyped image has fewer than four dimensions");
             }
             Some(_) => {}
-            None => return self.fail(FieldName::Typed, "the memory is not known"),
+            None => return self.not_known(FieldName::Typed, "the memory is not known"),
         }
         let buffer = attrs.space == Some(AddressSpace::Ssbo) && attrs.old_layout;
         self.put(FieldName::Dimensions, u64::from(if buffer { BUFFER_DIMENSIONS } else { dimensions }) - 1)

@@ -67,14 +67,16 @@ pub enum EncodeError {
         /// The violated constraint.
         what: &'static str,
     },
-}
-
-impl EncodeError {
-    /// Returns true if the instruction lacks an attribute that Mesa's texts do not print.
-    #[must_use]
-    pub fn is_of_unknown(&self) -> bool {
-        matches!(self, Self::Field { what, .. } if what.ends_with("not known"))
-    }
+    /// An operand or attribute that the field holds is not known: Mesa's texts leave some out.
+    #[error("`{opcode}`: {field}: {what}")]
+    NotKnown {
+        /// The opcode.
+        opcode: Opcode,
+        /// The field.
+        field: FieldName,
+        /// A sentence that names the attribute.
+        what: &'static str,
+    },
 }
 
 /// A decoded word: the instruction, and the distance of its branch in words.
@@ -319,6 +321,10 @@ type EncodeResult = Result<(), EncodeError>;
 impl Encoder<'_> {
     fn fail<T>(&self, field: FieldName, what: &'static str) -> Result<T, EncodeError> {
         Err(EncodeError::Field { opcode: self.data.opcode, field, what })
+    }
+
+    fn not_known<T>(&self, field: FieldName, what: &'static str) -> Result<T, EncodeError> {
+        Err(EncodeError::NotKnown { opcode: self.data.opcode, field, what })
     }
 
     fn put(&mut self, name: FieldName, value: u64) -> EncodeResult {
@@ -570,10 +576,10 @@ impl Encoder<'_> {
                 self.put(FieldName::Local, l.into())
             }
             _ if self.encoding.field(FieldName::Global).is_some() => {
-                self.fail(FieldName::Global, "which memory it orders is not known")
+                self.not_known(FieldName::Global, "which memory it orders is not known")
             }
             Attrs::Alias { .. } => self.alias(),
-            _ if self.data.opcode == Opcode::Alias => self.fail(FieldName::Src1, "operands of an alias are not known"),
+            _ if self.data.opcode == Opcode::Alias => self.not_known(FieldName::Src1, "operands of an alias are not known"),
             _ if self.encoding.field(FieldName::Type).is_some() => self.put(FieldName::Type, 1),
             _ => Ok(()),
         }

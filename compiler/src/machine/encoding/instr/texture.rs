@@ -142,7 +142,7 @@ impl Encoder<'_> {
         if data.opcode == Opcode::Tcinv {
             return Ok(());
         }
-        let Some(attrs) = data.texture() else { return self.fail(FieldName::Type, "its attributes are not known") };
+        let Some(attrs) = data.texture() else { return self.not_known(FieldName::Type, "its attributes are not known") };
         let by_mode =
             matches!(self.encoding.field(FieldName::Mode), Some(Field { kind: Kind::TextureMode { .. }, .. }));
         for (name, flag) in FLAGS {
@@ -156,7 +156,7 @@ impl Encoder<'_> {
         self.put(FieldName::ShadowOrVector, set)?;
         match attrs.ty {
             Some(ty) => self.put(FieldName::Type, number_of(ty))?,
-            None => return self.fail(FieldName::Type, "its type is not known"),
+            None => return self.not_known(FieldName::Type, "its type is not known"),
         }
         if self.encoding.field(FieldName::Cluster).is_some() {
             match attrs.cluster {
@@ -241,7 +241,7 @@ impl Encoder<'_> {
         if is_bindless(mode) {
             match attrs.base {
                 Some(number) if base.holds(number.into()) => self.word |= base.put(number.into()),
-                _ => return self.fail(FieldName::Base, "the number does not fit its bits, or is not known"),
+                _ => return self.not_known(FieldName::Base, "the number does not fit its bits, or is not known"),
             }
         }
         let index = |has: bool, index: Option<u16>| if has { u64::from(index.unwrap_or(0)) } else { 0 };

@@ -579,7 +579,9 @@ impl Encoder<'_> {
                 self.not_known(FieldName::Global, "which memory it orders is not known")
             }
             Attrs::Alias { .. } => self.alias(),
-            _ if self.data.opcode == Opcode::Alias => self.not_known(FieldName::Src1, "operands of an alias are not known"),
+            _ if self.data.opcode == Opcode::Alias => {
+                self.not_known(FieldName::Src1, "operands of an alias are not known")
+            }
             _ if self.encoding.field(FieldName::Type).is_some() => self.put(FieldName::Type, 1),
             _ => Ok(()),
         }

@@ -142,7 +142,9 @@ impl Encoder<'_> {
         if data.opcode == Opcode::Tcinv {
             return Ok(());
         }
-        let Some(attrs) = data.texture() else { return self.not_known(FieldName::Type, "its attributes are not known") };
+        let Some(attrs) = data.texture() else {
+            return self.not_known(FieldName::Type, "its attributes are not known");
+        };
         let by_mode =
             matches!(self.encoding.field(FieldName::Mode), Some(Field { kind: Kind::TextureMode { .. }, .. }));
         for (name, flag) in FLAGS {

@@ -170,6 +170,11 @@ fn is_plain(data: &InstrData) -> bool {
 
 fn raw_move(data: &InstrData) -> Option<MoveEffect> {
     use Type::*;
+    // A predicate receives the comparison of its source with 0.
+    let is_predicate = |class: RegClass| class.file == RegFile::Predicate;
+    if data.dsts.iter().any(|dst| is_predicate(dst.class)) && !data.srcs.iter().all(|src| is_predicate(src.class)) {
+        return None;
+    }
     let Attrs::Move { src, dst, round: Round::Default } = data.attrs else { return None };
     match (src, dst) {
         (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(MoveEffect::Same),

@@ -1,7 +1,7 @@
 //! Steps of one program that only copy: moves, spills and reloads, phis.
 
 use super::copies::{Copies, append_moves, append_whole_value, are_disjoint};
-use super::facts::{CopySource, FactSide};
+use super::facts::{CopySource, FactSide, Literal};
 use super::failure::{InstrSite, RegisterFailure};
 use super::location::{Locations, Piece};
 use super::slots::SlotAccess;
@@ -83,12 +83,27 @@ impl<'a> LockstepWalk<'a> {
     pub(super) fn walk_edge_block(&mut self, via: Block) -> Result<(), RegisterFailure> {
         let program = self.target.program;
         let list = &program.blocks[via].instrs;
+        // Otherwise, other lanes may run blocks in between, and write shared registers and constants.
+        let is_next = program.layout.get(self.position + 1) == Some(&via);
         let mut at = 0;
         while let Some(&instr) = list.get(at) {
             let count = self.copy(FactSide::Target, |walk, copies| {
                 let moved = append_moves(&walk.target, &list[at..], copies).transpose();
                 if copies.iter().any(|&(to, _)| walk.target.is_shared(to)) && !left_out(Guard::RegistersEdgeShared) {
                     return Err(walk.unsupported("a copy to a shared register on an edge"));
+                }
+                let is_of_wave = |source: &CopySource| match *source {
+                    CopySource::Piece(piece) | CopySource::OfOneLane(piece) => walk.target.is_shared(piece),
+                    CopySource::Literal(literal) => matches!(literal, Literal::Const(..)) && walk.has_wave_state,
+                    CopySource::Undefined => false,
+                };
+                if !is_next
+                    && copies.iter().any(|(_, source)| is_of_wave(source))
+                    && !left_out(Guard::RegistersEdgeShared)
+                {
+                    return Err(
+                        walk.unsupported("a copy from a shared register or constant after blocks of other lanes")
+                    );
                 }
                 walk.piece(moved)
             })?;

@@ -7,11 +7,9 @@ use super::failure::{Mismatch, RegisterFailure};
 use super::location::{Locations, Piece};
 use super::uniform::Together;
 use super::walk::LockstepWalk;
-use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
-    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    Src, SrcOperand,
+    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
+    SrcOperand, WriteMask,
 };
 use ir3_semantics::header::is_unprinted;
 use ir3_semantics::machine::arrays::reach;
@@ -389,7 +387,8 @@ impl LockstepWalk<'_> {
     /// operand it would bypass the definition.
     pub(super) fn rematerialised(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let t = &self.target.program.instrs[instr];
-        if !is_pure(t) && !left_out(Guard::RegistersAdded) || t.dsts.len() != 1 {
+        let is_one = t.dsts.len() == 1 && t.dsts[0].mask == WriteMask::first(1) && t.repeat == 0;
+        if !is_pure(t) && !left_out(Guard::RegistersAdded) || !is_one {
             let what = format!("`{}` is in this program only", t.opcode.name());
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }
@@ -429,7 +428,7 @@ impl LockstepWalk<'_> {
     /// Returns true if no lane has written the shared values of an instruction since the lanes that are here have
     /// executed their definitions.
     fn keeps_shared(&self, clones: &Rematerialisations, instr: Instr) -> bool {
-        if !clones.again.contains(&instr) || left_out(Guard::RegistersSharedOnce) {
+        if !clones.shared.contains(&instr) || left_out(Guard::RegistersSharedOnce) {
             return true;
         }
         let program = self.source.program;
@@ -517,8 +516,8 @@ pub struct Rematerialisations {
     by_first: FxHashMap<(Opcode, Piece), Vec<Instr>>,
     /// Copies of each piece in the source: the instruction, and the destination.
     copies: FxHashMap<Piece, Vec<(Instr, Piece)>>,
-    /// The instructions among them with shared values whose definitions a wave may execute more than once.
-    again: FxHashSet<Instr>,
+    /// The instructions among them with shared values, which other lanes may write.
+    shared: FxHashSet<Instr>,
     together: Together,
 }
 
@@ -529,7 +528,7 @@ impl Rematerialisations {
         let mut clones = Self {
             by_first: FxHashMap::default(),
             copies: FxHashMap::default(),
-            again: FxHashSet::default(),
+            shared: FxHashSet::default(),
             together: Together::new(program),
         };
         let any =
@@ -540,10 +539,9 @@ impl Rematerialisations {
             return clones;
         }
         let mut copies = Copies::new();
-        let mut visits = Visits::new(program);
-        let mut is_ssa = |place: &Place, class: RegClass, again: &mut bool| match *place {
-            Place::Value(value) => {
-                *again |= class.file == RegFile::Shared && !visits.at_most_once(program.values[value].instr);
+        let is_ssa = |place: &Place, class: RegClass, is_shared: &mut bool| match *place {
+            Place::Value(_) => {
+                *is_shared |= class.file == RegFile::Shared;
                 true
             }
             Place::Assigned(..) => class.file == RegFile::General,
@@ -551,20 +549,20 @@ impl Rematerialisations {
         };
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
-            let mut again = false;
+            let mut is_shared = false;
             let mut keeps = |src: &Src| match &src.operand {
-                SrcOperand::Place(place) => is_ssa(place, src.class, &mut again),
+                SrcOperand::Place(place) => is_ssa(place, src.class, &mut is_shared),
                 SrcOperand::Const(_) => !writes,
                 SrcOperand::Immediate(_) => true,
                 SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
             };
             if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::RegistersKeeps))
-                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class, &mut again))
+                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class, &mut is_shared))
             {
                 continue;
             }
-            if again {
-                clones.again.insert(instr);
+            if is_shared {
+                clones.shared.insert(instr);
             }
             if is_pure(data) && data.dsts.len() == 1 {
                 clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);
@@ -586,42 +584,6 @@ impl Rematerialisations {
         let l = first(t, target);
         let of = |x: Piece| self.by_first.get(&(t.opcode, x)).into_iter().flatten().copied();
         if l == Piece::MAX { of(l).collect() } else { here.values_of(l).flat_map(of).collect() }
-    }
-}
-
-/// The number of times that a wave may visit a block.
-struct Visits<'a> {
-    program: &'a Program,
-    blocks: SecondaryMap<Instr, PackedOption<Block>>,
-    once: SecondaryMap<Block, Option<bool>>,
-}
-
-impl<'a> Visits<'a> {
-    fn new(program: &'a Program) -> Self {
-        let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
-        program.iter_instrs().for_each(|(block, instr)| blocks[instr] = block.into());
-        Self { program, blocks, once: SecondaryMap::new() }
-    }
-
-    /// Returns true if no path leads from a block back to it, for any divergence of the wave.
-    fn at_most_once(&mut self, instr: Instr) -> bool {
-        let Some(block) = self.blocks[instr].expand() else { return false };
-        if let Some(once) = self.once[block] {
-            return once;
-        }
-        let next = |block: Block| {
-            let data = &self.program.blocks[block];
-            data.physical_successors.iter().copied().chain(data.successors())
-        };
-        let mut seen = SecondaryMap::<Block, bool>::new();
-        let mut stack: Vec<Block> = next(block).collect();
-        while let Some(at) = stack.pop() {
-            if !std::mem::replace(&mut seen[at], true) {
-                stack.extend(next(at));
-            }
-        }
-        self.once[block] = Some(!seen[block]);
-        !seen[block]
     }
 }
 

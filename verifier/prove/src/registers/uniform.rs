@@ -63,13 +63,18 @@ impl Together {
         if earlier == block {
             return true;
         }
-        let is_around = |&(first, last): &(Block, Block)| {
-            let repeated = self.position[first]..=self.position[last];
-            let [d, b] = [earlier, block].map(|block| repeated.contains(&self.position[block]));
+        // Without an edge back around it, the wave runs a block at most once: it goes forward on all others.
+        let repeats = |&(first, last): &(Block, Block), block: Block| {
+            (self.position[first]..=self.position[last]).contains(&self.position[block])
+        };
+        let runs_once = !self.back.iter().any(|edge| repeats(edge, earlier));
+        let is_around = |edge: &(Block, Block)| {
+            let first = edge.0;
+            let [d, b] = [earlier, block].map(|block| repeats(edge, block));
             let is_apart = first != earlier && self.dominators.dominates(earlier, first);
             d == b && !(d && is_apart) || left_out(Guard::UniformTogether)
         };
-        self.dominators.dominates(earlier, block) && self.back.iter().all(is_around)
+        self.dominators.dominates(earlier, block) && (runs_once || self.back.iter().all(is_around))
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct LockstepWalk<'a> {
     pub copies: Copies,
     name: Option<&'static str>,
     /// True if a program writes state that the wave has once: shared registers, `a1.x`, the constant file.
-    has_wave_state: bool,
+    pub(super) has_wave_state: bool,
     /// The control flow of the wave, in the source and in the target; empty without such state.
     waves: [WaveFlow; 2],
     /// The blocks before which lanes may wait while others write the constant file.
@@ -256,8 +256,9 @@ impl<'a> LockstepWalk<'a> {
                 {
                     return Err(wrong(&format!("{from} has other successors")));
                 }
+                let other = target.blocks[from].successors[1 - slot].and_then(|other| places[other]);
                 if let Some(via) = via
-                    && self.is_late(place, places[via], places[to])
+                    && self.is_late(place, places[via], places[to], other)
                     && !left_out(Guard::RegistersEdgeBlock)
                 {
                     return Err(wrong(&format!("other lanes reach {to} before those in {via}")));
@@ -287,10 +288,12 @@ impl<'a> LockstepWalk<'a> {
 
     /// Returns true if lanes in a block between two others may reach the second one later than without it. They do not
     /// if it is before that one or, on a back edge, before all other blocks in which lanes may wait.
-    fn is_late(&self, from: usize, via: Option<usize>, to: Option<usize>) -> bool {
+    /// `other` is the other block to which lanes go from `from`.
+    fn is_late(&self, from: usize, via: Option<usize>, to: Option<usize>, other: Option<usize>) -> bool {
         let (Some(via), Some(to)) = (via, to) else { return true };
+        let overtakes = other.is_some_and(|other| to < other && other < via);
         let between = || self.target.program.layout.get(from + 1..via).unwrap_or_default();
-        if from < to { via > to } else { between().iter().any(|&block| self.is_common(block)) }
+        if from < to { via > to } else { overtakes || between().iter().any(|&block| self.is_common(block)) }
     }
 
     /// Propagates the facts at the end of a block along its edges, to the starts of others.

@@ -130,7 +130,9 @@ impl SourceEvents {
         if self.gap.as_ref().is_some_and(|gap| is_elsewhere(gap.block)) {
             return found;
         }
-        let place = event.stored_words(terms);
+        // Lanes of other segments may store to other words.
+        let words_of = |event: &Event| event.stored_words(terms).filter(|_| !event.context.joined);
+        let place = words_of(event);
         let mut overtaken: Option<(u32, SmallVec<[Range<u32>; 4]>)> = None;
         for at in self.making(slot::CONSTANTS).filter(|at| !self.taken.contains(at)) {
             let other = &self.list[at].event;
@@ -145,7 +147,7 @@ impl SourceEvents {
             if is_possible(at) {
                 found.push(at);
             }
-            let Some(words) = other.stored_words(terms).filter(|_| place.is_some()) else { break };
+            let Some(words) = words_of(other).filter(|_| place.is_some()) else { break };
             overtaken.get_or_insert_with(|| (other.context.block, SmallVec::new())).1.push(words);
         }
         found

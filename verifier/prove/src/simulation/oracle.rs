@@ -352,7 +352,7 @@ impl Oracle for SimulationState<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         // Nothing observes a word of the constant file that no instruction reads: the version does not change.
         let is_read = |word: u32| self.read_constants.as_ref().is_none_or(|read| read.contains(&word));
-        let mut stored = event.stored_words(terms);
+        let mut stored = event.stored_words(terms).filter(|_| !event.context.joined);
         if stored.as_mut().is_some_and(|words| !words.any(is_read) || left_out(Guard::StoredRead)) {
             return event.context.before.iter().copied().collect();
         }

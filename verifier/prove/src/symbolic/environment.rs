@@ -248,7 +248,8 @@ impl Constants {
         if let Some(&number) = self.numbers.get(&word) {
             return Some(terms.constant(32, number.into()));
         }
-        if let Some(&(value, component)) = self.params.get(&word) {
+        // All lanes read the same word, so none has the value of a lane.
+        if let Some(&(value, component)) = self.params.get(&word).filter(|(value, _)| value.is_uniform()) {
             return Some(system_value(terms, launch, value, component));
         }
         let index = terms.constant(32, word.into());

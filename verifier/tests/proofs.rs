@@ -133,7 +133,7 @@ fn shader(source: &str) -> Shader {
 const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
 
 /// Lanes leave it at two places, and shared registers hold what the source has in each lane.
-const TWO_EXITS: &str = include_str!("../../corpus/subgroups/reduce-after-two-exits.nir");
+const TWO_EXITS: &str = include_str!("simulation/reduce-after-two-exits.nir");
 
 /// A relation that takes many iterations.
 const PASSED_ON: &str = include_str!("../../corpus/control-flow/passed-on.nir");

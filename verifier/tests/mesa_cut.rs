@@ -14,6 +14,7 @@ use ir3_harness::check::{Engines, Smt, Verdict};
 use ir3_harness::mesa::{CODE, Settings, Sides, check_shader, print};
 use ir3_programs::mesa::input::collect_paths;
 use ir3_programs::mesa::shader::shaders_of;
+use ir3_prove::simulation::Limits;
 use ir3_semantics::Snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -388,10 +389,14 @@ fn small_logs_without_sections_are_not_refuted() {
     assert!(counts["without one pass"]["tested"] > 50, "{counts:?}");
 }
 
-/// The boundaries of a log without passes, with all engines.
+/// The verdict on a log without passes, with all engines.
 fn without_passes(log: &str, gpu: &str) -> Verdict {
+    without_passes_within(log, gpu, Limits::default())
+}
+
+fn without_passes_within(log: &str, gpu: &str, limits: Limits) -> Verdict {
     let target = Target::by_name(gpu).expect("a GPU");
-    let engines = Engines::all(Smt::default());
+    let engines = Engines::all(Smt { limits, ..Smt::default() });
     let settings = Settings { fuel: 20_000, ..Settings::new(&engines, 2, 1) };
     let rows = check(Path::new("x.log"), &Cut::NirAndCode.of(&pieces(log)), &target, &settings);
     let [(name, verdict)] = <[_; 1]>::try_from(rows).expect("one boundary");
@@ -465,20 +470,19 @@ fn prefetch_sam_drops_its_result() {
 #[test]
 fn arrays_without_passes_are_proved() {
     let mut accessed = 0;
-    let mut open = Vec::new();
     for path in collect_paths(&[folder("corpus/arrays")]).expect("programs") {
         let log = own_log(&path, &Target::default()).expect("a log");
         let code = Cut::NirAndCode.of(&pieces(&log));
         accessed += code.matches("r<a0.x").count();
-        let verdict = without_passes(&log, "a660");
-        assert!(!matches!(verdict, Verdict::Refuted(_)), "{}: {verdict} {:?}", path.display(), verdict.reason());
-        if !matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. }) {
-            open.push(format!("{}: {verdict} {:?}", path.display(), verdict.reason()));
+        let passes = |verdict: &Verdict| matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. });
+        let mut verdict = without_passes(&log, "a660");
+        if !passes(&verdict) {
+            // The later attempts at a proof get a share of the time, which is too little on a slow machine.
+            verdict = without_passes_within(&log, "a660", Limits::within(Duration::from_secs(20)));
         }
+        assert!(passes(&verdict), "{}: {verdict} {:?}", path.display(), verdict.reason());
     }
     assert!(accessed > 10, "{accessed}");
-    // On a slow machine, the time of one proof (`over-loops.nir`) is not enough.
-    assert!(open.len() <= 1, "{}", open.join("\n"));
 }
 
 /// A wrong guess of the GPU refutes nothing, and a note lists the missing sections.

@@ -13,6 +13,7 @@ pub mod values;
 pub use exit::{Exit, Failure};
 pub use options::{AllocatorName, Compiler, Format, Fuel, Gpu, Guarding, Planted, Stages, jobs};
 
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 /// The arguments of the command line, for the first object of JSON.
@@ -20,8 +21,22 @@ pub fn given() -> Vec<String> {
     std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
+/// Parses the command line of a program.
+///
+/// # Errors
+/// The exit code, after the help or the error has been printed.
+pub fn parse<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
+    let matches = help::shortened(C::command()).try_get_matches();
+    let command = matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(|error| usage(&error))?;
+    interrupt::files_have_limits().map_err(|error| {
+        output::error(&error);
+        Exit::Bad
+    })?;
+    Ok(command)
+}
+
 /// Prints the help, or the error of the command line.
-pub fn usage(error: &clap::Error) -> Exit {
+fn usage(error: &clap::Error) -> Exit {
     let arguments = given();
     let json =
         arguments.iter().any(|it| it == "--format=json") || arguments.windows(2).any(|it| it == ["--format", "json"]);

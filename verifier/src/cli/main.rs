@@ -29,10 +29,10 @@ mod unknown_programs;
 mod verify;
 mod vulkan;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use ir3_cli::{
-    Compiler, Exit, Failure, Format, Fuel, Gpu, Guarding, Planted, Stages, contents, engines, exit, given, help,
-    interrupt, jobs, junit, output, usage, values,
+    Compiler, Exit, Failure, Format, Fuel, Gpu, Guarding, Planted, Stages, contents, engines, exit, given, interrupt,
+    jobs, junit, output, values,
 };
 use ir3_harness::guard::{self, Guard, Limits};
 use std::process::ExitCode;
@@ -206,15 +206,10 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    let matches = help::shortened(Cli::command()).try_get_matches();
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli: Cli = match ir3_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error).into(),
+        Err(exit) => return exit,
     };
-    if let Err(error) = interrupt::files_have_limits() {
-        output::error(&error);
-        return Exit::Bad.into();
-    }
     if let Some(worked) = cli.work() {
         let exit = worked.unwrap_or_else(|error| {
             eprintln!("{error}");
@@ -231,6 +226,8 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+    use ir3_cli::help;
 
     #[test]
     fn old_names_are_errors_that_say_the_new_ones() {
@@ -250,7 +247,6 @@ mod tests {
     /// An option takes a number, a time, a path or one of the values that its help lists.
     #[test]
     fn values_are_listed() {
-        use clap::CommandFactory;
         fn look(command: &clap::Command, path: &str) {
             let free = [
                 "N",
@@ -293,7 +289,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

@@ -14,10 +14,8 @@ mod prover_mutants;
 mod vec4;
 mod words;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use ir3_cli::{
-    Compiler, Exit, Failure, Format, Fuel, Gpu, engines, exit, help, interrupt, jobs, output, usage, values,
-};
+use clap::{Parser, Subcommand};
+use ir3_cli::{Compiler, Exit, Failure, Format, Fuel, Gpu, engines, exit, interrupt, jobs, output, values};
 use std::process::ExitCode;
 
 /// Campaigns that test ir3-equiv itself, for its developers.
@@ -85,15 +83,10 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    let matches = help::shortened(Cli::command()).try_get_matches();
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli: Cli = match ir3_cli::parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error).into(),
+        Err(exit) => return exit,
     };
-    if let Err(error) = interrupt::files_have_limits() {
-        output::error(&error);
-        return Exit::Bad.into();
-    }
     ir3_cli::run(cli.format, || cli.run())
 }
 
@@ -103,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        <Cli as clap::CommandFactory>::command().debug_assert();
     }
 
     #[test]

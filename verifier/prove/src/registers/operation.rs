@@ -5,7 +5,6 @@ use super::effects::{commutes, is_of_one_lane, writes_constants, writes_one_lane
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
 use super::location::{Locations, Piece};
-use super::uniform::Together;
 use super::walk::LockstepWalk;
 use ir3_compiler::ir3::{
     Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
@@ -438,7 +437,7 @@ impl LockstepWalk<'_> {
         let mut shared = srcs.chain(dsts).filter(|(_, class)| class.file == RegFile::Shared);
         shared.all(|(value, _)| {
             let definition = self.in_source(program.values[value].instr);
-            definition.is_some_and(|(block, _)| clones.together.ran_last(block, self.block))
+            definition.is_some_and(|(block, _)| self.together.ran_last(block, self.block))
         })
     }
 
@@ -518,19 +517,14 @@ pub struct Rematerialisations {
     copies: FxHashMap<Piece, Vec<(Instr, Piece)>>,
     /// The instructions among them with shared values, which other lanes may write.
     shared: FxHashSet<Instr>,
-    together: Together,
 }
 
 impl Rematerialisations {
     /// Finds the values that may be rematerialised: those in SSA form whose operands cannot have changed since.
     fn new(source: &Locations<'_>) -> Self {
         let program = source.program;
-        let mut clones = Self {
-            by_first: FxHashMap::default(),
-            copies: FxHashMap::default(),
-            shared: FxHashSet::default(),
-            together: Together::new(program),
-        };
+        let mut clones =
+            Self { by_first: FxHashMap::default(), copies: FxHashMap::default(), shared: FxHashSet::default() };
         let any =
             |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
         let writes = any(writes_constants);

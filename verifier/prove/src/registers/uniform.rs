@@ -13,7 +13,7 @@
 //! path to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes then.
 //! So a shared value that is defined in `d` is unchanged at `b`.
 //!
-//! None of this uses the compiler's divergence, its physical edges, or what it says of branches.
+//! None of this uses the compiler's divergence analysis, its physical edges, or the marks on its branches.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
@@ -26,9 +26,9 @@ use ir3_semantics::support::guards::{Guard, left_out};
 const DEPTH: u32 = 6;
 
 /// The blocks that end in a branch whose condition is uniform.
-pub(super) fn uniform_branches(program: &Program) -> SecondaryMap<Block, bool> {
+pub(super) fn uniform_branches(program: &Program, together: &Together) -> SecondaryMap<Block, bool> {
     let mut found = SecondaryMap::new();
-    let values = UniformValues::new(program);
+    let values = UniformValues::new(program, together);
     for &block in &program.layout {
         let instrs = &program.blocks[block].instrs;
         let Some((&branch, before)) = instrs.split_last() else { continue };
@@ -41,7 +41,7 @@ pub(super) fn uniform_branches(program: &Program) -> SecondaryMap<Block, bool> {
 
 /// The blocks of a program, to tell which of them lanes have last run at the same time.
 pub(super) struct Together {
-    dominators: Dominators,
+    pub dominators: Dominators,
     /// The position of each block in the layout.
     position: SecondaryMap<Block, u32>,
     /// The edges back: the first and the last block of what is repeated.
@@ -83,13 +83,13 @@ type Point = (Block, usize);
 
 struct UniformValues<'a> {
     program: &'a Program,
-    together: Together,
+    together: &'a Together,
     /// The place where each value is computed.
     definitions: SecondaryMap<Value, Option<Point>>,
 }
 
 impl<'a> UniformValues<'a> {
-    fn new(program: &'a Program) -> Self {
+    fn new(program: &'a Program, together: &'a Together) -> Self {
         let mut definitions = SecondaryMap::new();
         for &block in &program.layout {
             for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
@@ -98,7 +98,7 @@ impl<'a> UniformValues<'a> {
                 }
             }
         }
-        Self { program, together: Together::new(program), definitions }
+        Self { program, together, definitions }
     }
 
     /// Returns true if a source is uniform where it is read.
@@ -189,7 +189,7 @@ mod tests {
     /// The numbers of the blocks of a text that end in a uniform branch.
     fn uniform(source: &str) -> Vec<u32> {
         let program = text::read(source).expect("a program");
-        let found = uniform_branches(&program);
+        let found = uniform_branches(&program, &Together::new(&program));
         (1..).zip(&program.layout).filter(|&(_, &block)| found[block]).map(|(number, _)| number).collect()
     }
 

@@ -9,11 +9,11 @@ use super::liveness::LiveIn;
 use super::location::{LocationProblem, Locations, Piece};
 use super::operation::Rematerialisations;
 use super::survey::Survey;
+use super::uniform::Together;
 use super::wave::{self, WaveFlow};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use fixedbitset::FixedBitSet;
 use ir3_compiler::compilation::ProgramRef;
-use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::target::Target;
 use ir3_semantics::assumptions;
@@ -33,7 +33,7 @@ pub(super) struct LockstepWalk<'a> {
     /// Number of steps over instructions of both programs, and of operand pieces that were checked.
     pub operations: u64,
     pub operands: u64,
-    dominators: Dominators,
+    pub(super) together: Together,
     /// The position of each instruction of the source.
     places: SecondaryMap<Instr, Option<(Block, u32)>>,
     /// The entities that are live into each block of the source and of the target.
@@ -91,8 +91,9 @@ impl<'a> LockstepWalk<'a> {
         let t = Locations::new(target, machine.merged_regs);
         let both = [&s_survey, &t_survey];
         let has_wave_state = both.iter().any(|survey| survey.any_shared || survey.writes_constants);
+        let together = Together::new(source);
         let waves: [WaveFlow; 2] = match has_wave_state {
-            true => [source, target].map(WaveFlow::new),
+            true => [WaveFlow::new(source, &together), WaveFlow::new(target, &Together::new(target))],
             false => Default::default(),
         };
         let mut rewritten = SecondaryMap::new();
@@ -112,7 +113,7 @@ impl<'a> LockstepWalk<'a> {
             suspect: None,
             operations: 0,
             operands: 0,
-            dominators: Dominators::new(source, EdgeKind::Logical),
+            together,
             places,
             own_scratch: s_survey.own_scratch,
             assumptions: assumptions(source, target, &s_survey),
@@ -206,7 +207,7 @@ impl<'a> LockstepWalk<'a> {
 
     fn is_common(&self, block: Block) -> bool {
         let source = self.source.program;
-        block.index() < source.blocks.len() && self.dominators.is_reachable(block)
+        block.index() < source.blocks.len() && self.together.dominators.is_reachable(block)
     }
 
     /// The source's edges out of each block, as the target has them; those with copies come last.
@@ -238,7 +239,7 @@ impl<'a> LockstepWalk<'a> {
         }
         let mut places = SecondaryMap::<Block, Option<usize>>::new();
         (0..).zip(&target.layout).for_each(|(place, &block)| places[block] = Some(place));
-        for &from in source.layout.iter().filter(|&&block| self.dominators.is_reachable(block)) {
+        for &from in source.layout.iter().filter(|&&block| self.together.dominators.is_reachable(block)) {
             let Some(place) = places[from] else { return Err(wrong(&format!("{from} is missing"))) };
             for slot in 0..2 {
                 let (wanted, found) = (source.blocks[from].successors[slot], target.blocks[from].successors[slot]);
@@ -248,8 +249,8 @@ impl<'a> LockstepWalk<'a> {
                     }
                     return Err(wrong(&format!("{from} has other successors")));
                 };
-                let is_new =
-                    found != to && !(found.index() < source.blocks.len() && self.dominators.is_reachable(found));
+                let is_new = found != to
+                    && !(found.index() < source.blocks.len() && self.together.dominators.is_reachable(found));
                 let via = is_new.then_some(found);
                 if via.map_or(found, |via| target.blocks[via].successors[0].unwrap_or(via)) != to
                     && !left_out(Guard::RegistersSuccessors)
@@ -465,7 +466,7 @@ impl<'a> LockstepWalk<'a> {
             let is_before = if block == self.block {
                 (at as usize) < self.at[0]
             } else {
-                self.dominators.dominates(block, self.block)
+                self.together.dominators.dominates(block, self.block)
             };
             // Redundant: the facts about a value end at its definition, and no use comes before that.
             is_before || left_out(Guard::RegistersSourceWrites)

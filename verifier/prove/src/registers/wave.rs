@@ -9,7 +9,7 @@
 //! uniform ([`uniform`](super::uniform)). What the programs say of that is not trusted, nor are their physical edges;
 //! and this is not the compiler's code for the same analysis, which may be wrong.
 
-use super::uniform::uniform_branches;
+use super::uniform::{Together, uniform_branches};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_semantics::support::guards::{Guard, left_out};
@@ -32,14 +32,14 @@ pub(super) struct WaveFlow {
 
 impl WaveFlow {
     /// Computes the edges.
-    pub fn new(program: &Program) -> Self {
+    pub fn new(program: &Program, together: &Together) -> Self {
         let mut ends_within = SecondaryMap::new();
         for (block, instr) in program.iter_instrs() {
             if program.instrs[instr].opcode == Opcode::Kill && !left_out(Guard::RegistersEndsWithin) {
                 ends_within[block] = true;
             }
         }
-        Self { comes_from: edges(program, &ends_within), ends_within }
+        Self { comes_from: edges(program, together, &ends_within), ends_within }
     }
 }
 
@@ -77,12 +77,12 @@ fn reached(edges: &WaveEdges, from: impl Iterator<Item = Block>, without: Option
     seen
 }
 
-fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdges {
+fn edges(program: &Program, together: &Together, ends_within: &SecondaryMap<Block, bool>) -> WaveEdges {
     let mut position = SecondaryMap::<Block, u32>::with_capacity(program.blocks.len());
     (0..).zip(&program.layout).for_each(|(at, &block)| position[block] = at);
     let mut waits: Vec<Positions> = vec![Positions::new(); program.layout.len()];
     let mut grown = vec![true; program.layout.len()];
-    let uniform = uniform_branches(program);
+    let uniform = uniform_branches(program, together);
     while let Some(first) = grown.iter().position(|&grown| grown) {
         for at in first..grown.len() {
             if !std::mem::take(&mut grown[at]) {
@@ -158,7 +158,7 @@ mod tests {
                 }
             }
             reconvergence::run(&mut program);
-            let edges = WaveFlow::new(&program).comes_from;
+            let edges = WaveFlow::new(&program, &Together::new(&program)).comes_from;
             for &block in &program.layout {
                 let mut found: Vec<Block> = edges[block].to_vec();
                 let mut expected: Vec<Block> = program.blocks[block].physical_predecessors.to_vec();

@@ -6,7 +6,7 @@
 use super::liveness::LiveEntity;
 use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 use fixedbitset::FixedBitSet;
-use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
+use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Src, Value};
 use std::ops::Range;
 
 /// A piece of 16 bits (or a predicate, or an address register) of one program.
@@ -29,6 +29,9 @@ const ADDRESS_FIRST: u32 = PREDICATE_FIRST + PREDICATES;
 /// `a1.x`, which belongs to the wave.
 const SECOND_ADDRESS: u32 = ADDRESS_FIRST + 1;
 const SCRATCH_FIRST: u32 = ADDRESS_FIRST + ADDRESSES;
+
+/// The pieces of registers that a value may keep: shared registers and predicates.
+pub(super) const KEPT: Range<Piece> = SHARED_FIRST..ADDRESS_FIRST;
 
 /// The half registers that a machine instruction can name: `hr0.x` to `hr47.w`.
 const NAMED_HALVES: u32 = 48 * 4;
@@ -172,6 +175,25 @@ impl<'a> Locations<'a> {
         Ok(SCRATCH_FIRST + address / 2..SCRATCH_FIRST + (address + bytes) / 2)
     }
 
+    /// Returns true if a place is a value that keeps its register.
+    fn is_kept(&self, place: &Place, class: RegClass) -> bool {
+        let Place::Assigned(value, _) = place else { return false };
+        matches!(class.file, RegFile::Predicate | RegFile::Shared) && !self.unassigned.contains(*value)
+    }
+
+    /// The class of a source that is a value which keeps its register, and is [located](Self::component) in it.
+    pub(super) fn kept(&self, src: &Src) -> Option<RegClass> {
+        src.place().is_some_and(|place| self.is_kept(place, src.class)).then_some(src.class)
+    }
+
+    /// The first piece of component `component` of the value that a place names, if it names one.
+    pub(super) fn value_piece(&self, place: &Place, class: RegClass, component: u32) -> Option<Piece> {
+        let (Place::Value(value) | Place::Assigned(value, _)) = place else { return None };
+        let data = &self.program.values[*value];
+        let is_there = data.class.half == class.half && component < u32::from(data.components);
+        is_there.then(|| self.values[*value] + component * pieces(class))
+    }
+
     /// The pieces of component `component` of a place. `named`: a machine instruction has to name it.
     ///
     /// # Errors
@@ -188,11 +210,7 @@ impl<'a> Locations<'a> {
             // Some values that have a register are not in SSA form any more; these keep the register that they were
             // given. Addresses are values until all registers are assigned, as the interpreter takes them; and Mesa's
             // `predt` and `predf` name the register that they read before it is assigned.
-            Place::Assigned(value, reg)
-                if matches!(class.file, RegFile::Predicate | RegFile::Shared) && !self.unassigned.contains(*value) =>
-            {
-                self.register(*reg, class, component, named)
-            }
+            Place::Assigned(_, reg) if self.is_kept(place, class) => self.register(*reg, class, component, named),
             Place::Value(value) | Place::Assigned(value, _) => {
                 let data = &self.program.values[*value];
                 if data.class.half != class.half || component >= u32::from(data.components) {

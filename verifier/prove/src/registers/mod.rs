@@ -25,6 +25,7 @@ mod copies;
 mod effects;
 mod facts;
 mod failure;
+mod held;
 mod liveness;
 mod location;
 mod moves;

@@ -5,6 +5,7 @@ use super::copies::Copies;
 use super::effects::writes_constants;
 use super::facts::{CurrentFacts, FactSet, FactSide};
 use super::failure::{InstrSite, RegisterFailure};
+use super::held;
 use super::liveness::LiveIn;
 use super::location::{LocationProblem, Locations, Piece};
 use super::operation::Rematerialisations;
@@ -143,6 +144,8 @@ impl<'a> LockstepWalk<'a> {
     pub fn run(mut self) -> Result<Proof, RegisterFailure> {
         let edges = self.edges()?;
         self.inputs_are_apart()?;
+        held::check(&self.source, &self.waves[0])?;
+        held::check(&self.target, &self.waves[1])?;
         let mut starts = BlockFacts::new();
         starts[self.target.program.entry()] = Some(FactSet::entry(self.source.fixed));
         // Blocks to visit: their entry has fewer facts than at the last visit.

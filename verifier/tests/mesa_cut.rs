@@ -389,6 +389,30 @@ fn small_logs_without_sections_are_not_refuted() {
     assert!(counts["without one pass"]["tested"] > 50, "{counts:?}");
 }
 
+/// A log that lost a line about the constant file: what it says of constants is not taken for the whole. Only the last
+/// line is not missed.
+#[test]
+fn logs_that_lost_lines_about_constants_are_not_refuted() {
+    let target = Target::default();
+    let engines = Engines::all(Smt::default());
+    let mut unknown = 0;
+    for name in ["algorithms/srgb-decode.nir", "algorithms/hash-pcg.nir"] {
+        let path = folder("corpus").join(name);
+        let log = own_log(&path, &target).expect("a log");
+        let lines: Vec<&str> =
+            log.lines().filter(|line| line.contains("@const(") || line.contains("driver_params  ")).collect();
+        for line in &lines[..lines.len() - 1] {
+            let cut = log.replace(&format!("{line}\n"), "");
+            let rows = check(&path, &cut, &target, &quick(&engines));
+            for (boundary, verdict) in &rows {
+                assert!(!matches!(verdict, Verdict::Refuted(_)), "{name}, {line}: {boundary}: {verdict}");
+            }
+            unknown += rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Unknown(_))).count();
+        }
+    }
+    assert!(unknown > 4, "{unknown}");
+}
+
 /// The verdict on a log without passes, with all engines.
 fn without_passes(log: &str, gpu: &str) -> Verdict {
     without_passes_within(log, gpu, Limits::default())

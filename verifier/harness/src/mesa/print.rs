@@ -189,7 +189,12 @@ fn final_sections(out: &mut String, name: &str, of: &Final<'_>, words: &[u64]) -
     let _ = writeln!(out, "; num_ubos:           {}", of.source.info.num_ubos);
     let _ = writeln!(out, "; num_driver_params:  {}", consts.driver_params.len());
     out.push_str("; offsets:\n");
-    if let Some((first, vec4s)) = driver_params(consts, of.source.stage, of.named)? {
+    let params = driver_params(consts, of.source.stage, of.named)?;
+    let placed = consts.immediates.iter().map(|&(word, _)| word).chain(params.map(|(first, _)| first));
+    if let Some(uniforms) = placed.min().filter(|&uniforms| uniforms > 0) {
+        let _ = writeln!(out, ";   ubo_ranges                 c0.x ({} vec4)", uniforms.div_ceil(4));
+    }
+    if let Some((first, vec4s)) = params {
         let _ = writeln!(out, ";   driver_params              c{} ({vec4s} vec4)", number(PhysReg(first)));
     }
     let _ = writeln!(out, "; ubo_state:\n;   num_enabled:      0");

@@ -305,7 +305,9 @@ impl<'a> Sides<'a> {
         };
         if let (true, Some(word)) = (self.lacks_constants, new_constant(first, second)) {
             let word = PhysReg(word).to_string().replacen('r', "c", 1);
-            let why = format!("it reads {word}, which the driver may fill: the final assembly lists that");
+            let why = format!(
+                "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
+            );
             return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
         }
         let statistics = after.statistics.as_ref();

@@ -85,6 +85,10 @@ pub struct Native {
     pub immediates: Vec<(u16, u32)>,
     /// The first words of groups in the constant file, by name, and their lengths in vec4, if they are printed.
     pub groups: Vec<(String, u16, Option<u16>)>,
+    /// True if the list of these groups is printed, though it may be empty.
+    pub has_groups: bool,
+    /// The number of words that the driver fills with system values, if it is printed.
+    pub driver_params: Option<u32>,
     /// The registers of the inputs before the code, and those of them that are half registers: the list after the code
     /// does not distinguish them.
     pub entry_registers: Vec<(PhysReg, bool)>,
@@ -153,6 +157,26 @@ impl Native {
         self.groups.iter().find(|(its, ..)| its == name)?.2
     }
 
+    /// The first line before the code that is missing, of those that describe the constant file. Mesa places the
+    /// immediates after all groups, and prints all of their vec4s.
+    pub fn lost_constants(&self) -> Option<String> {
+        if self.driver_params.is_some_and(|count| count > 0) && self.has_groups && self.group("driver_params").is_none()
+        {
+            return Some("no line for `driver_params`".to_owned());
+        }
+        let ends: Option<Vec<u16>> = self.groups.iter().map(|&(_, word, vec4s)| Some(word + vec4s? * 4)).collect();
+        let end = ends.filter(|_| self.has_groups).map(|ends| ends.into_iter().max().unwrap_or(0));
+        let words = self.immediates.iter().map(|&(word, _)| word);
+        let mut expected = end.or_else(|| words.clone().next())?;
+        for word in words {
+            if word > expected {
+                return Some(format!("no line for {}", PhysReg(expected).to_string().replacen('r', "c", 1)));
+            }
+            expected = word + 1;
+        }
+        None
+    }
+
     /// Reads a line before the code; `None` if it has another form.
     fn head(&mut self, line: &str) -> Option<()> {
         if let Some(rest) = line.strip_prefix("@const(") {
@@ -170,6 +194,10 @@ impl Native {
             }
         } else if let Some(rest) = line.strip_prefix("@tex(") {
             self.prefetches.push(NativePrefetch::read(rest)?);
+        } else if line == "; offsets:" {
+            self.has_groups = true;
+        } else if let Some(count) = line.strip_prefix("; num_driver_params:") {
+            self.driver_params = count.trim().parse().ok();
         } else if let Some(rest) = line.strip_prefix(";   ") {
             // Other lines of the same form have no register.
             let mut parts = rest.split_whitespace();
@@ -272,6 +300,22 @@ end
         let [color, none] = &native.outputs[..] else { panic!() };
         assert_eq!((&*color.location, color.register), ("FRAG_RESULT_COLOR", PhysReg::new(0, 3)));
         assert_eq!(none.register, PhysReg::INVALID);
+    }
+
+    #[test]
+    fn lost_lines_about_constants_are_noticed() {
+        let lost = |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap().unwrap().lost_constants();
+        let next = "@const(c9.x)\t0x00000002, 0x00000003\n";
+        let whole = LOG.replace("0x3f000000, 0x00000001\n", &format!("0x0, 0x1, 0x2, 0x3\n{next}@const(c10.x)\t0x4\n"));
+        let whole = whole.replace("; offsets:", "; num_driver_params:  4\n; offsets:");
+        assert_eq!(lost(&whole), None);
+        assert_eq!(lost(&whole.replace(next, "")).as_deref(), Some("no line for c9.x"));
+        let first = "@const(c8.x)\t0x0, 0x1, 0x2, 0x3\n";
+        assert_eq!(lost(&whole.replace(first, "")).as_deref(), Some("no line for c8.x"));
+        let params = ";   driver_params              c1.y (1 vec4)\n";
+        assert_eq!(lost(&whole.replace(params, "")).as_deref(), Some("no line for `driver_params`"));
+        // Older texts do not list the groups.
+        assert_eq!(lost(&LOG.replace("; offsets:\n", "")), None);
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub struct Recovered {
     pub phases: Vec<Phase>,
     /// The final code.
     pub code: Result<Program, String>,
-    /// True if the words of the constant file that the driver fills are not known: they are in the final assembly.
+    /// True if the words of the constant file that the driver fills are not known: the lists of them before the code are
+    /// missing, or have lost a line.
     pub lacks_constants: bool,
     /// Facts that were inferred, one line each.
     pub inferred: Vec<String>,
@@ -257,7 +258,9 @@ pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     if let Some(why) = unsaid {
         nir = Err(why);
     }
-    let lacks_constants = native.is_err();
+    let lost = native.as_ref().ok().and_then(Native::lost_constants);
+    problems.extend(lost.iter().map(|lost| format!("{}: the lists before the code have {lost}", path.display())));
+    let lacks_constants = native.is_err() || lost.is_some();
     Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
 }
 

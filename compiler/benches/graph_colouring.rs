@@ -5,11 +5,11 @@
 //! halves, full registers and vectors of two and four in the file of a6xx. With a window of 40 most of them have optimistic nodes.
 
 use cpu_time::ThreadTime;
-use ir3_compiler::regalloc::graph_colouring::Rotation;
-use ir3_compiler::regalloc::graph_colouring::classes::{Class, Classes, ClassesBuilder, Register};
-use ir3_compiler::regalloc::graph_colouring::graph::{GraphBuilder, Node};
-use ir3_compiler::regalloc::graph_colouring::select::{Search, select, wrong_node};
-use ir3_compiler::regalloc::graph_colouring::simplify::simplify;
+use ir3_compiler::graph_colouring::Rotation;
+use ir3_compiler::graph_colouring::classes::{Class, Classes, ClassesBuilder, Register};
+use ir3_compiler::graph_colouring::graph::{GraphBuilder, Node};
+use ir3_compiler::graph_colouring::select::{Search, select, wrong_node};
+use ir3_compiler::graph_colouring::simplify::simplify;
 
 /// Units of the file.
 const UNITS: u16 = 384;

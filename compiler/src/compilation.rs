@@ -4,9 +4,10 @@
 //! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the current program.
 //! [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the order of the stages and runs each.
 
+use crate::i965::vec4;
 use crate::pipeline::{self, Change, CompileError, Options, Stage};
 use crate::target::{Backend, Target};
-use crate::{ir3, nir, vec4};
+use crate::{ir3, nir};
 use std::borrow::Cow;
 use std::cell::Cell;
 

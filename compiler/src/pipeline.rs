@@ -3,8 +3,10 @@
 //! A [`Stage`] is a function from a program to a program. Each is one row of the table below, with its [features](Feature).
 //! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
+mod allocator;
 mod error;
 mod features;
+mod i965;
 mod options;
 mod own_pass;
 #[cfg(test)]
@@ -12,21 +14,19 @@ mod probe;
 mod run;
 mod stage;
 
-pub use crate::regalloc::graph_colouring::Rotation;
-pub use crate::regalloc::{AllocationRules, Allocator, Coalescing, RegisterLimit};
-use crate::scalar_passes::{combine_additions, lower_additions};
+pub use crate::graph_colouring::Rotation;
+use crate::i965::vec4;
+pub use crate::regalloc::{AllocationRules, Coalescing, RegisterLimit};
 use crate::select::SelectError;
 use crate::target::{Backend, Target};
-use crate::vec4_passes::{cmod_propagation, dead_code, live_variables};
-use crate::{
-    encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, scalar_passes,
-    scalar_select, schedule, vec4, vec4_select,
-};
+use crate::{encode, ir3, legalize, lower_samgq, lower_subgroups, nir, nir_passes, opt, regalloc, repeat, schedule};
+pub use allocator::Allocator;
 pub use error::{CompileError, ErrorKind, Refusal};
 pub use features::Features;
+pub use i965::{run_vec4_stage, select_vec4};
 pub use options::Options;
 pub use own_pass::OwnPass;
-pub use run::{Change, run_nir_stage, run_stage, run_vec4_stage, select, select_vec4};
+pub use run::{Change, run_nir_stage, run_stage, select};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -106,15 +106,15 @@ struct FeatureRow {
 /// on ir3), features, [`Functions`]. The rows under `tests` exist in unit tests only.
 macro_rules! stages {
     (
+        i965 { $(
+            $(#[$vec4_doc:meta])*
+            $vec4:ident = $vec4_name:literal, $vec4_need:ident,
+            [$($(#[$vec4_part_doc:meta])* $vec4_part:ident = $vec4_part_name:literal,)*], $vec4_functions:expr;
+        )* }
         nir { $(
             $(#[$nir_doc:meta])*
             $nir:ident = $nir_name:literal, $nir_need:ident,
             [$($(#[$nir_part_doc:meta])* $nir_part:ident = $nir_part_name:literal,)*], $nir_functions:expr;
-        )* }
-        vec4 { $(
-            $(#[$vec4_doc:meta])*
-            $vec4:ident = $vec4_name:literal, $vec4_need:ident,
-            [$($(#[$vec4_part_doc:meta])* $vec4_part:ident = $vec4_part_name:literal,)*], $vec4_functions:expr;
         )* }
         ir3 { $(
             $(#[$doc:meta])*
@@ -185,7 +185,7 @@ macro_rules! stages {
     };
 }
 
-stages! {
+i965::with_stages! { stages
     nir {
         /// 64-bit sums become pairs of operations on words. nir to nir.
         SplitAdditions = "split-additions", Optional, [
@@ -215,91 +215,6 @@ stages! {
                 target.backend == Backend::Vec4 && nir_passes::inline_preamble::is_needed(&shader.entry)
             },
             run: |shader| nir_passes::inline_preamble::run(&mut shader.entry),
-        };
-    }
-    vec4 {
-        /// nir to vec4, for the targets with that backend.
-        Vec4Select = "vec4-select", Always, [
-            /// A selection of one channel has a replicated predicate.
-            ReplicateSel = "replicate-sel",
-            /// A branch has a replicated predicate.
-            ReplicateIf = "replicate-if",
-        ], Functions::Vec4Selection;
-        /// Dead code is removed from vec4 programs, and dead channels from writemasks.
-        Vec4DeadCode = "vec4-dead-code", Always, [
-            /// Dead code is removed from vec4 programs.
-            Vec4DeadCode = "vec4-dead-code",
-            /// The channels of the flag are tracked one by one.
-            FlagChannels = "flag-channels",
-            /// A predicated instruction does not kill the flag.
-            FlagPredicates = "flag-predicates",
-            /// An instruction on one vertex does not kill the flag.
-            FlagExecSizes = "flag-exec-sizes",
-            /// An instruction kills the channels of the flag in its writemask only.
-            FlagWritemasks = "flag-writemasks",
-            /// An instruction that writes a register and the flag keeps the live channels of both.
-            FlagBothMasks = "flag-both-masks",
-        ], Functions::Vec4 {
-            is_needed: |features| features.contains(Feature::Vec4DeadCode),
-            run: |program, features| dead_code::run(program, dead_code_rules(features)),
-        };
-        /// Comparisons with zero become conditional modifiers of the instructions that compute their operands.
-        CmodPropagation = "cmod-propagation", Always, [
-            /// Conditional modifiers are propagated.
-            CmodPropagation = "cmod-propagation",
-            /// The producer writes all channels that the comparison writes.
-            CmodWritemasks = "cmod-writemasks",
-            /// The comparison reads the channels that the producer writes to the same bits of the flag.
-            CmodSwizzles = "cmod-swizzles",
-            /// Other channels of the flag that the producer would write are dead.
-            CmodLiveChannels = "cmod-live-channels",
-            /// The flag of a comparison is no comparison of its result with zero.
-            CmodResults = "cmod-results",
-            /// A flag with another condition does not make a test for not zero redundant.
-            CmodConditions = "cmod-conditions",
-            /// Clamped results are compared after they are clamped.
-            CmodSaturated = "cmod-saturated",
-        ], Functions::Vec4 {
-            is_needed: |features| features.contains(Feature::CmodPropagation),
-            run: |program, features| cmod_propagation::run(program, cmod_rules(features)),
-        };
-        /// Dead code again, after conditional modifiers have been propagated.
-        Vec4LateDeadCode = "vec4-late-dead-code", Always, [], Functions::Vec4 {
-            is_needed: |features| features.contains(Feature::Vec4DeadCode),
-            run: |program, features| dead_code::run(program, dead_code_rules(features)),
-        };
-        /// nir to a scalar program, for the targets with that backend.
-        ScalarSelect = "scalar-select", Always, [
-            /// A thread of a scalar program has 16 invocations, not 8.
-            Simd16 = "simd16",
-        ], Functions::Vec4Selection;
-        /// The halves of 64-bit sums become instructions of the hardware.
-        LowerAdditions = "lower-additions", Always, [
-            /// The carry of a 64-bit sum goes through the accumulator.
-            CarryAccumulator = "carry-accumulator",
-            /// It goes through the flag, if not through the accumulator; else it is a comparison.
-            CarryFlag = "carry-flag",
-            /// With the accumulator, the high words of 16 invocations are added by one instruction.
-            WideSum = "wide-sum",
-        ], Functions::Vec4 {
-            is_needed: |_| true,
-            run: |program, features| lower_additions::run(program, lower_additions_rules(features)),
-        };
-        /// The two instructions that compute the low word of a sum and its carry become one.
-        CombineAdditions = "combine-additions", Optional, [
-            /// Matched pairs of sums are combined.
-            CombineAdditions = "combine-additions",
-        ], Functions::Vec4 {
-            is_needed: |_| true,
-            run: |program, _| combine_additions::run(program),
-        };
-        /// Dead code is removed from scalar programs.
-        ScalarDeadCode = "scalar-dead-code", Optional, [
-            /// Dead code is removed from scalar programs.
-            ScalarDeadCode = "scalar-dead-code",
-        ], Functions::Vec4 {
-            is_needed: |_| true,
-            run: |program, _| scalar_passes::dead_code::run(program),
         };
     }
     ir3 {
@@ -482,12 +397,16 @@ stages! {
             is_needed: |program, context| {
                 let Options { registers, allocator, .. } = *context.options;
                 let rules = context.options.allocation_rules();
-                Ok(regalloc::spill_arrays::is_needed(program, context.target, registers, allocator, rules)?)
+                Ok(allocator.with_spilling(context.target, registers, rules, |spilling| {
+                    regalloc::spill_arrays::is_needed(program, context.target, registers, rules.coalescing, spilling)
+                })?)
             },
             run: |program, context| {
                 let Options { registers, allocator, .. } = *context.options;
                 let rules = context.options.allocation_rules();
-                Ok(regalloc::spill_arrays::run(program, context.target, registers, allocator, rules)?)
+                Ok(allocator.with_spilling(context.target, registers, rules, |spilling| {
+                    regalloc::spill_arrays::run(program, context.target, registers, rules.coalescing, spilling)
+                })?)
             },
         };
         /// Values that find no register are spilled and reloaded.
@@ -598,43 +517,6 @@ stages! {
                 Ok(())
             },
         };
-    }
-}
-
-/// The form of dead-code elimination on vec4.
-fn dead_code_rules(features: Features) -> dead_code::Rules {
-    dead_code::Rules {
-        flag: live_variables::FlagRules {
-            channels: features.contains(Feature::FlagChannels),
-            predicated: features.contains(Feature::FlagPredicates),
-            exec_size: features.contains(Feature::FlagExecSizes),
-            writemask: features.contains(Feature::FlagWritemasks),
-        },
-        both_masks: features.contains(Feature::FlagBothMasks),
-    }
-}
-
-/// The form of 64-bit sums in scalar programs.
-fn lower_additions_rules(features: Features) -> lower_additions::Rules {
-    lower_additions::Rules {
-        carry: match () {
-            () if features.contains(Feature::CarryAccumulator) => lower_additions::Carry::Accumulator,
-            () if features.contains(Feature::CarryFlag) => lower_additions::Carry::Flag,
-            () => lower_additions::Carry::Comparison,
-        },
-        wide_sum: features.contains(Feature::WideSum),
-    }
-}
-
-/// The form of the propagation of conditional modifiers.
-fn cmod_rules(features: Features) -> cmod_propagation::Rules {
-    cmod_propagation::Rules {
-        writemasks: features.contains(Feature::CmodWritemasks),
-        swizzles: features.contains(Feature::CmodSwizzles),
-        live_channels: features.contains(Feature::CmodLiveChannels),
-        cmp_results: features.contains(Feature::CmodResults),
-        same_condition: features.contains(Feature::CmodConditions),
-        saturated: features.contains(Feature::CmodSaturated),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::common::reloads;
 use ir3_compiler::compilation::compile;
+use ir3_compiler::graph_colouring::{self, Fault, Settings};
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
 use ir3_compiler::regalloc::Error;
-use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Checker, Verdict};
 use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};

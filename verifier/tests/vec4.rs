@@ -1,7 +1,7 @@
 //! The findings of docs/findings.md in the proposals for vec4, and the example of the document.
 
+use ir3_compiler::i965::vec4::{Opcode, Program, text};
 use ir3_compiler::pipeline::{Feature, Options, Stage, run_vec4_stage};
-use ir3_compiler::vec4::{Opcode, Program, text};
 use ir3_harness::check::{EngineKind, Engines, Policy, Search, Smt, Verdict, Verification, verify_vec4};
 use ir3_programs::seeds::env_seeds;
 use ir3_semantics::environment::env::Env;

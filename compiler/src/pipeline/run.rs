@@ -13,31 +13,6 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
     }
 }
 
-/// Runs the stage from nir to a vec4 or scalar program.
-///
-/// # Errors
-/// If the shader has something that the language does not support.
-pub fn select_vec4(stage: Stage, shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
-    let uses = |feature| options.features.contains(feature);
-    if stage == Stage::ScalarSelect {
-        let mode = if uses(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
-        return scalar_select::run(shader, mode).map_err(|error| CompileError::new(stage, error.into()));
-    }
-    let rules =
-        vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
-    vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
-}
-
-/// Runs one stage on a vec4 or scalar program. Other stages do nothing here.
-pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
-    match stage.row().functions {
-        Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {
-            Change::Something
-        }
-        _ => Change::Nothing,
-    }
-}
-
 /// Runs selection, the stage from nir to ir3.
 ///
 /// # Errors

@@ -8,8 +8,8 @@
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
 //! 4. `liveness`: where each value is live; `array_ranges`: where each array is; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
-//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
-//!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
+//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. [Graph
+//!    colouring](crate::graph_colouring) chooses the registers in another way, and the pass assigns them.
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
@@ -23,20 +23,17 @@ use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
-pub use allocator::Allocator;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 pub use rules::{AllocationRules, Coalescing};
 
 mod addresses;
-mod allocator;
-mod array_ranges;
-mod assign;
+pub(crate) mod array_ranges;
+pub(crate) mod assign;
 mod cssa;
-mod file;
+pub(crate) mod file;
 pub mod forest;
 mod given;
-pub mod graph_colouring;
 mod inputs;
 mod limit;
 pub mod liveness;
@@ -138,7 +135,7 @@ impl Error {
     }
 
     /// The error for a need of `needed` units where `available` exist.
-    fn spilling(needed: u32, available: u16, half: bool) -> Self {
+    pub(crate) fn spilling(needed: u32, available: u16, half: bool) -> Self {
         let unit = if half { 1 } else { 2 };
         let file = if half { "half" } else { "full" };
         Self::NeedsSpilling { needed: needed.div_ceil(unit), available: u32::from(available) / unit, file }
@@ -223,8 +220,7 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs; so does
-/// the SSA allocator without splitting of live ranges.
+/// The registers that a limit allows for a program before register assignment. Without splitting of live ranges, it takes more than the minimum.
 ///
 /// # Errors
 /// If the program cannot be analysed.
@@ -232,10 +228,9 @@ pub fn files_within(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    allocator: Allocator,
     rules: AllocationRules,
 ) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa || !rules.splitting {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || !rules.splitting {
         return Ok(limit.files(target));
     }
     Ok(files(&spill::pressure(program, target, rules.coalescing)?, target, limit))

@@ -1,7 +1,7 @@
 //! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
 
+use ir3_compiler::i965::vec4::Program;
 use ir3_compiler::pipeline::{Options, Stage};
-use ir3_compiler::vec4::Program;
 use ir3_harness::check::{Engines, Policy, Search, Summary, Verdict, Verification, verify_vec4};
 use ir3_harness::reduce::minimal_vec4;
 use ir3_programs::planted_bugs::PlantedBug;
@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn the_default_is_not_refuted() {
         let counts = Vec4Campaign { programs: 600, ..campaign(Options::default(), None) }.run(&AtomicBool::new(false));
-        let found: Vec<String> = counts.findings.iter().map(|f| ir3_compiler::vec4::text::write(&f.program)).collect();
+        let found: Vec<String> =
+            counts.findings.iter().map(|f| ir3_compiler::i965::vec4::text::write(&f.program)).collect();
         assert!(found.is_empty(), "{}", found.join("\n"));
         assert!(counts.summary.checks > 600, "{}", counts.summary.checks);
     }

@@ -5,7 +5,7 @@ use super::diff::{diff, first_difference};
 use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
-use ir3_compiler::{ir3, nir, vec4};
+use ir3_compiler::{i965::vec4, ir3, nir};
 use ir3_harness::check::{Boundary, BoundaryKind, Engines, Smt, Unknown, Verdict, compare_snapshots};
 use ir3_programs::seeds::env_seeds;
 pub use ir3_prove::simulation::Limits;

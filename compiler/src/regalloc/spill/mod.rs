@@ -195,7 +195,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
     }
 }
 
-pub(super) fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
+pub(crate) fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
     let (needed, available, file) = if now.full > files.full {
         (now.full.div_ceil(2), files.full / 2, "full")
     } else if now.half > files.half {

@@ -16,8 +16,8 @@ use super::{
 };
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
+use ir3_compiler::pipeline::Allocator;
 use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
-use ir3_compiler::regalloc::Allocator;
 use ir3_compiler::{nir, target::Target};
 use ir3_programs::planted_bugs::{PlantedBug, PlantedChange};
 use ir3_semantics::Snapshot;

@@ -1,9 +1,10 @@
 //! The choice between the two allocators.
 
-use super::graph_colouring::{self, Rotation};
-use super::{AllocationRules, Error, RegisterLimit, run_limited, spill};
+use super::{AllocationRules, RegisterLimit, Rotation};
+use crate::graph_colouring;
 use crate::ir3::Program;
-use crate::target::Target;
+use crate::regalloc::{self, Error, spill, spill_arrays};
+use crate::target::{RegisterFiles, Target};
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +24,38 @@ const GRAPH_COLOURING: &str = "graph-colouring";
 impl Allocator {
     fn settings(rotation: Rotation) -> graph_colouring::Settings {
         graph_colouring::Settings { rotation, fault: None }
+    }
+
+    /// The registers that a limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
+    /// needs.
+    ///
+    /// # Errors
+    /// If the program cannot be analysed.
+    pub fn files_within(
+        self,
+        program: &Program,
+        target: &Target,
+        limit: RegisterLimit,
+        rules: AllocationRules,
+    ) -> Result<RegisterFiles, Error> {
+        match self {
+            Self::Ssa => regalloc::files_within(program, target, limit, rules),
+            Self::GraphColouring(_) => Ok(limit.files(target)),
+        }
+    }
+
+    /// Calls a function of [`spill_arrays`] with the spilling of this allocator.
+    pub(super) fn with_spilling<T>(
+        self,
+        target: &Target,
+        limit: RegisterLimit,
+        rules: AllocationRules,
+        call: impl FnOnce(&spill_arrays::Spilling<'_>) -> T,
+    ) -> T {
+        call(&spill_arrays::Spilling {
+            is_needed: &|program| self.is_spilling_needed(program, target, limit, rules),
+            run: &|program| self.spill(program, target, limit, rules),
+        })
     }
 
     /// Returns true if values have to be spilled before [`run`](Self::run).
@@ -73,7 +106,7 @@ impl Allocator {
         rules: AllocationRules,
     ) -> Result<(), Error> {
         match self {
-            Self::Ssa => run_limited(program, target, limit, rules),
+            Self::Ssa => regalloc::run_limited(program, target, limit, rules),
             Self::GraphColouring(rotation) => graph_colouring::run(program, target, limit, Self::settings(rotation)),
         }
     }

@@ -12,11 +12,11 @@ pub(crate) mod alu;
 pub(crate) mod operands;
 pub(crate) mod walk;
 
-use crate::nir::{self, AluSrc, Def, InstrData, Intrinsic, IntrinsicOp};
-use crate::select::SelectError;
-use crate::vec4::{
+use crate::i965::vec4::{
     Cmod, Dst, DstFile, Mask, Message, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
 };
+use crate::nir::{self, AluSrc, Def, InstrData, Intrinsic, IntrinsicOp};
+use crate::select::SelectError;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use walk::{Code, Selection};

@@ -23,7 +23,7 @@
 //! instruction that writes the carry, too, if there is a high word of the same sum in its block:
 //! [`combine_additions`](super::combine_additions) makes one of both.
 
-use crate::vec4::{
+use crate::i965::vec4::{
     Blocks, Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
 };
 
@@ -94,7 +94,7 @@ struct Lowering {
 }
 
 const ZERO: Src = Src {
-    file: SrcFile::Imm(crate::vec4::Immediate(0)),
+    file: SrcFile::Imm(crate::i965::vec4::Immediate(0)),
     swizzle: Swizzle::IDENTITY,
     ty: RegType::Ud,
     abs: false,

@@ -1,9 +1,9 @@
 //! Arithmetic, comparisons and selections.
 
 use super::Selector;
+use crate::i965::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, RegType, Src};
 use crate::nir::{Alu, AluSrc, BaseType, Op};
 use crate::select::SelectError;
-use crate::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, RegType, Src};
 
 /// The instruction of an operation on sources of a type.
 pub(crate) struct Translation {
@@ -170,7 +170,7 @@ impl Selector<'_> {
             }
             left = left.without(mask);
             let dst = Dst { file: DstFile::Vgrf(register), mask, ty: RegType::Ud };
-            self.code.emit(Opcode::Mov, dst, &[Src::new(from.file, crate::vec4::Swizzle(swizzle), RegType::Ud)]);
+            self.code.emit(Opcode::Mov, dst, &[Src::new(from.file, crate::i965::vec4::Swizzle(swizzle), RegType::Ud)]);
         }
     }
 

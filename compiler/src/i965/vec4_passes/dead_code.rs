@@ -5,7 +5,7 @@
 //! [`cmod_propagation`](super::cmod_propagation) then finds that its producer writes all of them.
 
 use super::live_variables::{FlagRules, LiveVariables};
-use crate::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
+use crate::i965::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
 
 /// The form of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

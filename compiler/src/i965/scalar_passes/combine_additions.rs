@@ -6,7 +6,7 @@
 //! do not touch it.
 
 use super::lower_additions::adds_same;
-use crate::vec4::{Blocks, Cmod, DstFile, Instr, Opcode, Program, SrcFile};
+use crate::i965::vec4::{Blocks, Cmod, DstFile, Instr, Opcode, Program, SrcFile};
 
 /// The resource in which an instruction leaves the carry.
 #[derive(Clone, Copy, PartialEq, Eq)]

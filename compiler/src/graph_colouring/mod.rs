@@ -8,7 +8,7 @@
 //! 4. [`select`]: a register for each node, with round-robin rotation;
 //! 5. [`spill_choice`]: the node to spill if a node gets no register.
 //!
-//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](super::merge_sets): values that are coalesced
+//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](crate::regalloc::merge_sets): values that are coalesced
 //! before allocation, such as a vector and its parts, or a phi and its sources. A value has one location for its whole
 //! live range. So this allocator never moves a value to free registers; if it finds no register it spills, even if
 //! fewer registers are live than exist. The comparison with the SSA allocator measures this property.
@@ -32,9 +32,9 @@ mod tests;
 pub use select::Rotation;
 pub use spilling::{is_spilling_needed, spill};
 
-use super::pressure::Analysis;
-use super::{Error, RegisterLimit, assign};
 use crate::ir3::Program;
+use crate::regalloc::pressure::Analysis;
+use crate::regalloc::{Error, RegisterLimit, assign};
 use crate::target::Target;
 
 crate::words! {

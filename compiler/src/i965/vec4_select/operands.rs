@@ -1,8 +1,8 @@
 //! Sources of instructions from nir values: swizzles, modifiers, immediates.
 
 use super::{Location, Selector};
+use crate::i965::vec4::{RegType, Src, Swizzle};
 use crate::nir::{AluSrc, Def, InstrData, Op};
-use crate::vec4::{RegType, Src, Swizzle};
 
 /// The bits of a bool in a register.
 pub(crate) fn bool_bits(value: u64) -> u32 {

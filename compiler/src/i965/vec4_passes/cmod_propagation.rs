@@ -5,7 +5,7 @@
 //! since that wrote the flag already. Nothing between the two may write the flag, and nothing may read it if the producer did not write it before.
 
 use super::live_variables::{FlagRules, LiveVariables};
-use crate::vec4::{Cmod, DstFile, Instr, Mask, Opcode, Program, RegType, SrcFile, Swizzle};
+use crate::i965::vec4::{Cmod, DstFile, Instr, Mask, Opcode, Program, RegType, SrcFile, Swizzle};
 
 /// The form of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

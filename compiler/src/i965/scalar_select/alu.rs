@@ -1,11 +1,11 @@
 //! Arithmetic, comparisons and selections, component by component.
 
 use super::{Selector, destination, register};
+use crate::i965::vec4::{Cmod, Opcode, OpcodeKind, Predicate, RegType, Src};
+use crate::i965::vec4_select::alu::{Translation, translation};
+use crate::i965::vec4_select::operands::bool_bits;
 use crate::nir::{Alu, AluSrc, BaseType, Op};
 use crate::select::SelectError;
-use crate::vec4::{Cmod, Opcode, OpcodeKind, Predicate, RegType, Src};
-use crate::vec4_select::alu::{Translation, translation};
-use crate::vec4_select::operands::bool_bits;
 
 impl Selector<'_> {
     /// The register of a word of a source.

@@ -2,9 +2,9 @@
 //!
 //! One pass in source order. At the end of a block the values of phis are copied to registers of their own, before the jump of the block.
 
+use crate::i965::vec4::{Dst, Instr, Mode, Opcode, Predicate, Src};
 use crate::nir::{self, Block, CfNode, Def, If, InstrData, JumpKind, Loop};
 use crate::select::SelectError;
-use crate::vec4::{Dst, Instr, Mode, Opcode, Predicate, Src};
 use cranelift_entity::SecondaryMap;
 
 /// The code of a program so far.

@@ -3,7 +3,7 @@
 //! A channel of a register is a variable, and so is each bit of the flag. `uses` are read in a block before they are written there, `defs` are
 //! written in all vertices before they are read: live-in = uses ∪ (live-out − defs), to the fixed point.
 
-use crate::vec4::{Blocks, Dst, DstFile, Instr, Mask, Program, SrcFile};
+use crate::i965::vec4::{Blocks, Dst, DstFile, Instr, Mask, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
 /// The model of the flag.

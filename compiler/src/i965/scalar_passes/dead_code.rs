@@ -3,7 +3,7 @@
 //! A sum whose carry has no use is a plain one, and two halves of 16 invocations that do the same are one instruction.
 //! Messages stay, even if their result is unused: they may have an effect.
 
-use crate::vec4::{Blocks, DstFile, Instr, Opcode, OpcodeKind, Program, SrcFile};
+use crate::i965::vec4::{Blocks, DstFile, Instr, Opcode, OpcodeKind, Program, SrcFile};
 use fixedbitset::FixedBitSet;
 
 /// The live registers, and in the last bit the flag.

@@ -8,7 +8,7 @@ use cpu_time::ThreadTime;
 use ir3_compiler::graph_colouring::Rotation;
 use ir3_compiler::graph_colouring::classes::{Class, Classes, ClassesBuilder, Register};
 use ir3_compiler::graph_colouring::graph::{GraphBuilder, Node};
-use ir3_compiler::graph_colouring::select::{Search, select, wrong_node};
+use ir3_compiler::graph_colouring::select::{select, wrong_node};
 use ir3_compiler::graph_colouring::simplify::simplify;
 
 /// Units of the file.
@@ -42,7 +42,7 @@ fn run(classes: &Classes, list: &[Class], count: usize, window: usize) -> (usize
     let graph = builder.finish();
     let stack = simplify(&graph, classes);
     let optimistic = stack.entries.iter().filter(|entry| entry.is_optimistic).count();
-    let result = select(&graph, classes, &stack, Search { rotation: Rotation::Document, ..Search::default() });
+    let result = select(&graph, classes, &stack, Rotation::Document);
     let time = start.elapsed().as_secs_f64() * 1e3;
     if let Ok(registers) = &result {
         assert_eq!(wrong_node(&graph, classes, registers), None);

@@ -3,6 +3,7 @@
 //! A program is translated from [`nir`] by instruction selection to [`ir3`] in SSA form, then to registers. This crate
 //! does not depend on the verifier that checks it.
 
+pub mod arms;
 pub mod compilation;
 mod cursor;
 pub mod delays;
@@ -21,7 +22,7 @@ pub mod nir;
 pub mod nir_passes;
 pub mod opt;
 pub mod pipeline;
-pub mod reached;
+
 pub mod regalloc;
 pub mod repeat;
 pub mod schedule;

@@ -14,6 +14,7 @@ mod probe;
 mod run;
 mod stage;
 
+use crate::arms::{Counter, Skip};
 pub use crate::graph_colouring::Rotation;
 use crate::i965::vec4;
 pub use crate::regalloc::{AllocationRules, Coalescing, RegisterLimit};
@@ -27,13 +28,15 @@ pub use i965::{run_vec4_stage, select_vec4};
 pub use options::Options;
 pub use own_pass::OwnPass;
 pub use run::{Change, run_nir_stage, run_stage, select};
+pub(crate) use run::{nir_stage, selected, stage_on_ir3};
 use std::borrow::Cow;
 use std::fmt;
 
 /// The inputs of a stage in addition to the program.
-struct Context<'a> {
-    target: &'a Target,
-    options: &'a Options,
+pub(crate) struct Context<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) options: &'a Options,
+    pub(crate) counter: &'a Counter,
 }
 
 impl Context<'_> {
@@ -54,7 +57,7 @@ type StageResult<T> = Result<T, Refusal>;
 /// relies on that.
 enum Functions {
     /// nir to nir.
-    Nir { is_needed: fn(&nir::Shader, &Target) -> bool, run: fn(&mut nir::Shader) },
+    Nir { is_needed: fn(&nir::Shader, &Target) -> bool, run: fn(&mut nir::Shader, &Counter) },
     /// nir to vec4.
     Vec4Selection,
     /// vec4 to vec4.
@@ -196,7 +199,7 @@ i965::with_stages! { stages
             is_needed: |shader, target| {
                 target.backend != Backend::Vec4 && nir_passes::split_additions::is_needed(&shader.entry)
             },
-            run: |shader| nir_passes::split_additions::run(&mut shader.entry),
+            run: |shader, _| nir_passes::split_additions::run(&mut shader.entry),
         };
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
         DeMorgan = "de-morgan", Optional, [
@@ -204,7 +207,7 @@ i965::with_stages! { stages
             DeMorgan = "de-morgan",
         ], Functions::Nir {
             is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
-            run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
+            run: |shader, counter| nir_passes::de_morgan::run(&mut shader.entry, counter),
         };
         /// The preamble becomes code of each invocation, where the target has none. nir to nir.
         InlinePreamble = "inline-preamble", Optional, [
@@ -214,7 +217,7 @@ i965::with_stages! { stages
             is_needed: |shader, target| {
                 target.backend == Backend::Vec4 && nir_passes::inline_preamble::is_needed(&shader.entry)
             },
-            run: |shader| nir_passes::inline_preamble::run(&mut shader.entry),
+            run: |shader, counter| nir_passes::inline_preamble::run(&mut shader.entry, counter),
         };
     }
     ir3 {
@@ -227,7 +230,7 @@ i965::with_stages! { stages
         ], Functions::Ir3 {
             is_needed: |_, context| Ok(context.target.has_shared_regfile),
             run: |program, context| {
-                opt::scalar_alu::run(program, context.target);
+                opt::scalar_alu::run(program, context.target, context.counter);
                 Ok(())
             },
         };
@@ -238,24 +241,18 @@ i965::with_stages! { stages
         ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
-                opt::copy_propagation::run(program, context.target);
+                opt::copy_propagation::run(program, context.target, context.counter);
                 Ok(())
             },
         };
         /// A value that has been computed already is not computed a second time.
         ValueNumbering = "value-numbering", Optional, Computes, [
-            /// Values that are available are reused, except comparisons.
+            /// Values that are available are reused.
             ValueNumbering = "value-numbering",
-            /// Comparisons that have been made are not made again.
-            ComparisonNumbering = "comparison-numbering",
         ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
-                let rules = opt::value_numbering::NumberingRules {
-                    comparisons: context.uses(Feature::ComparisonNumbering),
-                    others: context.uses(Feature::ValueNumbering),
-                };
-                opt::value_numbering::run(program, rules);
+                opt::value_numbering::run(program, context.counter);
                 Ok(())
             },
         };
@@ -266,7 +263,7 @@ i965::with_stages! { stages
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::constants::is_needed(program)),
             run: |program, context| {
-                opt::constants::run(program, context.target);
+                opt::constants::run(program, context.target, context.counter);
                 Ok(())
             },
         };
@@ -287,49 +284,19 @@ i965::with_stages! { stages
             Saturation = "saturation",
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
-            run: |program, _| {
-                opt::saturation::run(program);
+            run: |program, context| {
+                opt::saturation::run(program, context.counter);
                 Ok(())
             },
         };
         /// Results are computed as their readers want them: predicates, other widths, negations.
         Fold = "fold", Optional, Computes, [
-            /// Negations are folded into branches, selections and bitwise operations.
-            Negations = "negations",
-            /// Branches read two predicates.
-            BranchAndOr = "branch-and-or",
-            /// The fold also applies if several branches read one condition, or branches of other blocks.
-            SeveralBranches = "several-branches",
-            /// Subgroup votes become vote branches.
-            VoteBranches = "vote-branches",
-            /// Comparisons write predicates.
-            PredicateComparisons = "predicate-comparisons",
-            /// Bitwise operations write predicates.
-            PredicateBitops = "predicate-bitops",
-            /// Comparisons and bitwise operations whose results are also read as numbers write a predicate besides.
-            PredicateCopies = "predicate-copies",
-            /// Tests of single bits are `getbit.b`.
-            PredicateBits = "predicate-bits",
-            /// Other values are tested where they are defined.
-            EarlyTests = "early-tests",
-            /// Operations convert their own results.
-            Conversions = "conversions",
+            /// Results are computed as their readers want them.
+            Fold = "fold",
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::fold::is_needed(program)),
             run: |program, context| {
-                let rules = opt::fold::FoldRules {
-                    negations: context.uses(Feature::Negations),
-                    branch_and_or: context.uses(Feature::BranchAndOr),
-                    several_branches: context.uses(Feature::SeveralBranches),
-                    votes: context.uses(Feature::VoteBranches),
-                    comparisons: context.uses(Feature::PredicateComparisons),
-                    bitops: context.uses(Feature::PredicateBitops),
-                    number_predicates: context.uses(Feature::PredicateCopies),
-                    bits: context.uses(Feature::PredicateBits),
-                    early_tests: context.uses(Feature::EarlyTests),
-                    conversions: context.uses(Feature::Conversions),
-                };
-                opt::fold::run(program, context.target, rules);
+                opt::fold::run(program, context.target, context.counter);
                 Ok(())
             },
         };
@@ -339,8 +306,8 @@ i965::with_stages! { stages
             Predication = "predication",
         ], Functions::Ir3 {
             is_needed: |program, context| Ok(opt::predication::is_needed(program, context.target)),
-            run: |program, _| {
-                opt::predication::run(program);
+            run: |program, context| {
+                opt::predication::run(program, context.counter);
                 Ok(())
             },
         };
@@ -437,7 +404,7 @@ i965::with_stages! { stages
             is_needed: |_, _| Ok(true),
             run: |program, context| {
                 let Options { registers, allocator, .. } = *context.options;
-                Ok(allocator.run(program, context.target, registers, context.options.allocation_rules())?)
+                Ok(allocator.run(program, context.target, registers, context.options.allocation_rules(), context.counter)?)
             },
         };
         /// Spills and reloads become accesses to scratch memory.
@@ -448,7 +415,7 @@ i965::with_stages! { stages
         /// Parallel copies, collects and splits become moves and swaps.
         LowerCopies = "lower-copies", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
-            run: |program, context| Ok(regalloc::lower_copies::run(program, context.target)?),
+            run: |program, context| Ok(regalloc::lower_copies::run(program, context.target, context.counter)?),
         };
         /// `samgq` becomes four instructions, one for each lane of a quad, where it would return wrong data.
         LowerSamgq = "lower-samgq", Always, Computes, [], Functions::Ir3 {
@@ -465,7 +432,7 @@ i965::with_stages! { stages
         ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
-                repeat::run(program, context.target);
+                repeat::run(program, context.target, context.counter);
                 Ok(())
             },
         };
@@ -552,10 +519,7 @@ mod tests {
         }
         assert!(!Options { last: Stage::DeadCode, ..Options::default() }.runs(Stage::LowerCopies));
         assert!(!Options::default().without(Feature::DeadCode).runs(Stage::DeadCode));
-        let one = Options::default().without(Feature::ValueNumbering);
-        assert!(
-            one.runs(Stage::ValueNumbering) && !one.without(Feature::ComparisonNumbering).runs(Stage::ValueNumbering)
-        );
+        assert!(!Options::default().without(Feature::Fold).runs(Stage::Fold));
         let none = Options { features: Features::empty(), ..Options::default() };
         assert!(none.runs(Stage::Predicates));
     }

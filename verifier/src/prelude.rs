@@ -20,7 +20,9 @@ pub use ir3_harness::check::{
 #[doc(inline)]
 pub use ir3_harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
 #[doc(inline)]
-pub use ir3_harness::report::bundle::{Case, read as read_bundle, write as write_bundle};
+pub use ir3_harness::report::bundle::{
+    Case, read as read_bundle, read_with as read_bundle_with, write as write_bundle,
+};
 #[doc(inline)]
 pub use ir3_harness::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]

@@ -144,11 +144,6 @@ impl Classes {
         self.q[of.as_u32() as usize * self.classes.len() + by.as_u32() as usize]
     }
 
-    /// Sets every `q` to 0, for tests of code that depends on them.
-    pub(super) fn lose_q(&mut self) {
-        self.q.fill(0);
-    }
-
     fn compute_q(&self) -> Vec<u32> {
         let mut q = Vec::with_capacity(self.classes.len() * self.classes.len());
         let mut blocked = Bits::new(self.units);

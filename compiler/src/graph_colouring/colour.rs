@@ -3,10 +3,10 @@
 //! Round robin would spread the values over the whole file, and each register that a program names may cost waves. So the file is first as large as the SSA allocator's,
 //! then as large as costs no waves, then as the limit allows.
 
+use super::Rotation;
 use super::ir3_graph::{Problem, unmergeable_values};
-use super::select::{Search, Uncoloured, select, wrong_node};
+use super::select::{Uncoloured, select, wrong_node};
 use super::simplify::simplify;
-use super::{Fault, Settings};
 use crate::ir3::{Program, Value};
 use crate::regalloc::assign::{FixedPlaces, REUSED_LATE};
 use crate::regalloc::merge_sets::WIDEST;
@@ -71,20 +71,13 @@ pub fn attempt(
     files: RegisterFiles,
     merged: bool,
     cost: &dyn Fn(Value) -> f32,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<Result<FixedPlaces, Box<Failure>>, Error> {
-    let problem = Problem::new(program, analysis, &files, merged, cost, settings)?;
+    let problem = Problem::new(program, analysis, &files, merged, cost)?;
     let stack = simplify(&problem.graph, &problem.classes);
-    let search = Search {
-        rotation: settings.rotation,
-        leaves_class: settings.fault == Some(Fault::OutOfClass),
-        ignores_sub_registers: settings.fault == Some(Fault::SubRegister),
-    };
-    match select(&problem.graph, &problem.classes, &stack, search) {
+    match select(&problem.graph, &problem.classes, &stack, rotation) {
         Ok(registers) => {
-            if settings.fault.is_none()
-                && let Some(node) = wrong_node(&problem.graph, &problem.classes, &registers)
-            {
+            if let Some(node) = wrong_node(&problem.graph, &problem.classes, &registers) {
                 return Err(Error::Malformed {
                     what: format!("{node} of the interference graph has a wrong register"),
                 });
@@ -109,13 +102,13 @@ pub fn attempt_with_splits(
     analysis: &mut Analysis,
     files: RegisterFiles,
     merged: bool,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<FixedPlaces, Error> {
     let mut apart = prepare(program, analysis, &files);
     let widest = (files.full / 3).clamp(8, u32::from(WIDEST)) as u16;
     let mut last = None;
     for _ in 0..SEPARATIONS {
-        let failure = match attempt(program, analysis, files, merged, &|_| 0.0, settings)? {
+        let failure = match attempt(program, analysis, files, merged, &|_| 0.0, rotation)? {
             Ok(fixed) => return Ok(fixed),
             Err(failure) => failure,
         };
@@ -175,17 +168,17 @@ pub fn with_few_registers(
     pressure: &Pressure,
     target: &Target,
     limit: RegisterLimit,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<FixedPlaces, Error> {
     let sizes = sizes(program, pressure, target, limit);
     for files in &sizes {
         prepare(program, analysis, files);
-        match attempt(program, analysis, *files, target.merged_regs, &|_| 0.0, settings) {
+        match attempt(program, analysis, *files, target.merged_regs, &|_| 0.0, rotation) {
             Ok(Ok(fixed)) => return Ok(fixed),
             // The arrays do not fit: they may in a larger file.
             Ok(Err(_)) | Err(Error::NeedsSpilling { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    attempt_with_splits(program, analysis, limit.files(target), target.merged_regs, settings)
+    attempt_with_splits(program, analysis, limit.files(target), target.merged_regs, rotation)
 }

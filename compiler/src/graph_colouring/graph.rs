@@ -131,12 +131,6 @@ impl GraphBuilder {
         });
     }
 
-    /// Removes every edge for which `is_lost` returns true, for tests of code that depends on them.
-    pub(super) fn lose_edges(&mut self, mut is_lost: impl FnMut(Node, Node) -> bool) {
-        self.merge_edges();
-        self.edges.retain(|edge| !is_lost(edge.nodes.0, edge.nodes.1));
-    }
-
     /// The graph.
     pub fn finish(mut self) -> Graph {
         self.merge_edges();

@@ -9,7 +9,6 @@
 use super::classes::{Class, Classes, ClassesBuilder, Part, Register};
 use super::graph::{Graph, GraphBuilder, Node};
 use super::select::has_given_conflict;
-use super::{Fault, Settings};
 use crate::ir3::{Array, Program, RegClass, Value};
 use crate::regalloc::Error;
 use crate::regalloc::array_ranges;
@@ -86,7 +85,6 @@ impl Problem {
         files: &RegisterFiles,
         merged: bool,
         cost: &dyn Fn(Value) -> f32,
-        settings: Settings,
     ) -> Result<Self, Error> {
         let reach = [files.full, files.half, files.shared, files.shared_half].map(|units| units as u16);
         let mut of_kind: FxHashMap<(usize, u16), Class> = FxHashMap::default();
@@ -118,16 +116,8 @@ impl Problem {
         let arrays = add_arrays(program, analysis, reach, merged, &mut classes, &mut graph)?;
         let mut this =
             Self { classes: classes.finish(), graph: GraphBuilder::default().finish(), node_of, values, merged };
-        if settings.fault == Some(Fault::WrongQ) {
-            this.classes.lose_q();
-        }
-        if settings.fault != Some(Fault::Recoloured) {
-            this.set_given(program, analysis, &mut graph);
-        }
-        this.add_interferences(program, analysis, &arrays, &mut graph, settings);
-        if settings.fault == Some(Fault::MissingEdge) {
-            graph.lose_edges(|a, b| (a.as_u32() + b.as_u32()).is_multiple_of(3));
-        }
+        this.set_given(program, analysis, &mut graph);
+        this.add_interferences(program, analysis, &arrays, &mut graph);
         this.graph = graph.finish();
         // Arrays are at the end of the file, given values may be anywhere; a larger file moves the arrays.
         for (array, node) in arrays {
@@ -166,7 +156,6 @@ impl Problem {
         analysis: &Analysis,
         arrays: &[(Array, Node)],
         graph: &mut GraphBuilder,
-        settings: Settings,
     ) {
         struct Live {
             start: u32,
@@ -185,8 +174,7 @@ impl Problem {
             for (k, segment) in segments.iter().enumerate() {
                 // Written by a copy before the instruction.
                 let early = u32::from(k == 0 && copied.contains(&value) && segment.start % 2 == 1);
-                let late = u32::from(settings.fault == Some(Fault::DeadTooEarly) && segment.end - segment.start > 3);
-                lives.push(Live { start: segment.start - early, end: segment.end - 3 * late, node, part, file });
+                lives.push(Live { start: segment.start - early, end: segment.end, node, part, file });
             }
         }
         for &(array, node) in arrays {

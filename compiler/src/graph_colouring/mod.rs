@@ -32,46 +32,26 @@ mod tests;
 pub use select::Rotation;
 pub use spilling::{is_spilling_needed, spill};
 
+use crate::arms::Counter;
 use crate::ir3::Program;
 use crate::regalloc::pressure::Analysis;
 use crate::regalloc::{Error, RegisterLimit, assign};
 use crate::target::Target;
-
-crate::words! {
-    /// Planted bugs of this allocator, for tests of the checks after it.
-    pub enum Fault {
-        /// Every third edge of the interference graph is missing.
-        MissingEdge = "missing-edge",
-        /// Every `q` is 0, so each node seems trivially colourable.
-        WrongQ = "wrong-q",
-        /// Neighbours of a vector avoid only its first unit.
-        SubRegister = "sub-register",
-        /// The register from which the search starts is taken even if it is not of the class of the node.
-        OutOfClass = "out-of-class",
-        /// Precoloured inputs and outputs get other registers.
-        Recoloured = "recoloured",
-        /// Values whose last use is an instruction are treated as dead before it.
-        DeadTooEarly = "dead-too-early",
-    }
-}
-
-/// The settings of the allocator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// The nodes after which the search for a register starts at the next register.
-    pub rotation: Rotation,
-    /// A planted bug.
-    pub fault: Option<Fault>,
-}
 
 /// Assigns registers to all values of a program that `predicates` has processed. Like `run_limited` of the SSA
 /// allocator, except that the minimum limit is the number of registers that colouring needs.
 ///
 /// # Errors
 /// If the graph cannot be coloured with the registers of the limit, or the program is not supported.
-pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, settings: Settings) -> Result<(), Error> {
+pub fn run(
+    program: &mut Program,
+    target: &Target,
+    limit: RegisterLimit,
+    rotation: Rotation,
+    counter: &Counter,
+) -> Result<(), Error> {
     let mut analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
-    let fixed = colour::with_few_registers(program, &mut analysis, &pressure, target, limit, settings)?;
-    assign::run_fixed(program, &analysis, target, &fixed, &pressure)
+    let fixed = colour::with_few_registers(program, &mut analysis, &pressure, target, limit, rotation)?;
+    assign::run_fixed(program, &analysis, target, &fixed, &pressure, counter)
 }

@@ -54,22 +54,11 @@ pub struct Uncoloured {
     pub coloured: Vec<Node>,
 }
 
-/// The settings of selection; its planted bugs are fields.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Search {
-    /// The nodes that rotate.
-    pub rotation: Rotation,
-    /// A planted bug: the register at the starting point is taken if it is free, even if it is of another class.
-    pub leaves_class: bool,
-    /// A planted bug: only the first unit of a neighbour's register conflicts.
-    pub ignores_sub_registers: bool,
-}
-
-/// Chooses registers.
+/// Chooses registers; `rotation` says which nodes rotate.
 ///
 /// # Errors
 /// The first node that finds none.
-pub fn select(graph: &Graph, classes: &Classes, stack: &Stack, search: Search) -> Result<Colouring, Uncoloured> {
+pub fn select(graph: &Graph, classes: &Classes, stack: &Stack, rotation: Rotation) -> Result<Colouring, Uncoloured> {
     let mut registers = Colouring::with_capacity(graph.len());
     registers.resize(graph.len());
     for node in graph.nodes() {
@@ -84,24 +73,15 @@ pub fn select(graph: &Graph, classes: &Classes, stack: &Stack, search: Search) -
         blocked.clear();
         for next in graph.neighbours(node) {
             if let Some(register) = registers[next.node] {
-                let mut other = next.other;
-                if search.ignores_sub_registers {
-                    other.high = other.low + 1;
-                }
-                classes.block(&mut blocked, class, next.own, graph.class(next.node), other, register);
+                classes.block(&mut blocked, class, next.own, graph.class(next.node), next.other, register);
             }
         }
-        let found = if search.leaves_class && start < classes.units() && !blocked.contains(start) {
-            Some(start)
-        } else {
-            classes.members(class).next_without(&blocked, start)
-        };
-        let Some(found) = found else {
+        let Some(found) = classes.members(class).next_without(&blocked, start) else {
             return Err(Uncoloured { node, is_optimistic: entry.is_optimistic, coloured });
         };
         registers[node] = Some(Register(found as u16));
         coloured.push(node);
-        if search.rotation.rotates(at, stack.optimistic_start) {
+        if rotation.rotates(at, stack.optimistic_start) {
             start = found + 1;
         }
     }

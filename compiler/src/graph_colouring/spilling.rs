@@ -4,7 +4,7 @@
 //! If no candidate remains, merge sets are split; if that does not help either, every value is spilled as in the SSA
 //! allocator for the least limit.
 
-use super::Settings;
+use super::Rotation;
 use super::colour::{attempt, attempt_with_splits, prepare};
 use super::spill_choice::best_spill_nodes;
 use crate::ir3::{Program, Value};
@@ -29,23 +29,23 @@ pub fn is_spilling_needed(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<bool, Error> {
     if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
         return Ok(true);
     }
-    Ok(!is_colourable(&mut program.clone(), target, limit.files(target), settings)?)
+    Ok(!is_colourable(&mut program.clone(), target, limit.files(target), rotation)?)
 }
 
 fn is_colourable(
     program: &mut Program,
     target: &Target,
     files: RegisterFiles,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<bool, Error> {
     let mut analysis = Analysis::new(program, target)?;
     prepare(program, &mut analysis, &files);
-    match attempt(program, &analysis, files, target.merged_regs, &|_| 0.0, settings) {
+    match attempt(program, &analysis, files, target.merged_regs, &|_| 0.0, rotation) {
         Ok(result) => Ok(result.is_ok()),
         Err(Error::NeedsSpilling { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -56,16 +56,16 @@ fn is_colourable(
 ///
 /// # Errors
 /// If it cannot be, or the target has no memory for spills.
-pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, settings: Settings) -> Result<(), Error> {
+pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, rotation: Rotation) -> Result<(), Error> {
     let mut files = limit.files(target);
-    if !matches!(limit, RegisterLimit::Minimum(_)) && is_colourable(&mut program.clone(), target, files, settings)? {
+    if !matches!(limit, RegisterLimit::Minimum(_)) && is_colourable(&mut program.clone(), target, files, rotation)? {
         return Ok(());
     }
     if !target.pvtmem {
         let mut copy = program.clone();
         let mut analysis = Analysis::new(&mut copy, target)?;
         let pressure = analysis.max_pressure(&copy);
-        return match attempt_with_splits(&copy, &mut analysis, files, target.merged_regs, settings) {
+        return match attempt_with_splits(&copy, &mut analysis, files, target.merged_regs, rotation) {
             Ok(_) => Ok(()),
             Err(error) => {
                 no_private_memory(&pressure, target, &files)?;
@@ -82,9 +82,9 @@ pub fn spill(program: &mut Program, target: &Target, limit: RegisterLimit, setti
         let more = 2 * u32::from(more);
         files.full = files.full.min(least.full.next_multiple_of(2) + more);
         files.half = files.half.min(least.half + if target.merged_regs { more } else { more / 2 });
-        return spill_to_least(program, &spiller, target, files, settings);
+        return spill_to_least(program, &spiller, target, files, rotation);
     }
-    *program = coloured(&spiller, target, files, settings)?;
+    *program = coloured(&spiller, target, files, rotation)?;
     Ok(())
 }
 
@@ -95,14 +95,14 @@ fn spill_to_least(
     spiller: &Spiller,
     target: &Target,
     mut files: RegisterFiles,
-    settings: Settings,
+    rotation: Rotation,
 ) -> Result<(), Error> {
     let all = target.register_files();
     loop {
-        if is_colourable(&mut program.clone(), target, files, settings)? {
+        if is_colourable(&mut program.clone(), target, files, rotation)? {
             return Ok(());
         }
-        match coloured(spiller, target, files, settings) {
+        match coloured(spiller, target, files, rotation) {
             Ok(spilled) => {
                 *program = spilled;
                 return Ok(());
@@ -119,7 +119,7 @@ fn spill_to_least(
 }
 
 /// The program with enough values spilled that it can be coloured.
-fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: Settings) -> Result<Program, Error> {
+fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, rotation: Rotation) -> Result<Program, Error> {
     let mut chosen: SecondaryMap<Value, bool> = SecondaryMap::new();
     for round in 0.. {
         let spilled = spiller.spilled(&chosen);
@@ -128,7 +128,7 @@ fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: 
         prepare(&program, &mut analysis, &files);
         let is_candidate = |value: Value| value.index() < spiller.value_count() && !chosen[value];
         let cost = |value: Value| if is_candidate(value) { spiller.cost(value) } else { 0.0 };
-        let failure = match attempt(&program, &analysis, files, target.merged_regs, &cost, settings)? {
+        let failure = match attempt(&program, &analysis, files, target.merged_regs, &cost, rotation)? {
             Ok(_) => return Ok(spilled),
             Err(failure) => failure,
         };
@@ -137,7 +137,7 @@ fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: 
         let values = nodes.iter().flat_map(|&node| problem.values(node)).copied();
         let new: Vec<Value> = values.filter(|&value| cost(value) > 0.0).collect();
         if new.is_empty() {
-            if attempt_with_splits(&program, &mut analysis, files, target.merged_regs, settings).is_ok() {
+            if attempt_with_splits(&program, &mut analysis, files, target.merged_regs, rotation).is_ok() {
                 return Ok(spilled);
             }
             break;
@@ -147,6 +147,6 @@ fn coloured(spiller: &Spiller, target: &Target, files: RegisterFiles, settings: 
     let spilled = spiller.all_spilled(target.merged_regs);
     let mut program = spilled.clone();
     let mut analysis = Analysis::new(&mut program, target)?;
-    attempt_with_splits(&program, &mut analysis, files, target.merged_regs, settings)?;
+    attempt_with_splits(&program, &mut analysis, files, target.merged_regs, rotation)?;
     Ok(spilled)
 }

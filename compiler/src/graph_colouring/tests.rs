@@ -2,7 +2,7 @@
 
 use super::classes::{Class, Classes, ClassesBuilder, Part, Register};
 use super::graph::{Graph, GraphBuilder, Node};
-use super::select::{Colouring, Rotation, Search, Uncoloured, select, wrong_node};
+use super::select::{Colouring, Rotation, Uncoloured, select, wrong_node};
 use super::simplify::{Stack, simplify};
 use super::spill_choice::{benefit, best_spill_nodes};
 use std::collections::BTreeMap;
@@ -51,8 +51,7 @@ fn random_graph(random: &mut Random, list: &[Class], nodes: u32, percent: u32) -
 
 fn colour(graph: &Graph, classes: &Classes, rotation: Rotation) -> (Stack, Result<Colouring, Uncoloured>) {
     let stack = simplify(graph, classes);
-    let search = Search { rotation, ..Search::default() };
-    let result = select(graph, classes, &stack, search);
+    let result = select(graph, classes, &stack, rotation);
     (stack, result)
 }
 

@@ -1,6 +1,7 @@
 //! The choice between the two allocators.
 
 use super::{AllocationRules, RegisterLimit, Rotation};
+use crate::arms::Counter;
 use crate::graph_colouring;
 use crate::ir3::Program;
 use crate::regalloc::{self, Error, spill, spill_arrays};
@@ -22,10 +23,6 @@ pub enum Allocator {
 const GRAPH_COLOURING: &str = "graph-colouring";
 
 impl Allocator {
-    fn settings(rotation: Rotation) -> graph_colouring::Settings {
-        graph_colouring::Settings { rotation, fault: None }
-    }
-
     /// The registers that a limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
     /// needs.
     ///
@@ -71,9 +68,7 @@ impl Allocator {
     ) -> Result<bool, Error> {
         match self {
             Self::Ssa => spill::is_needed(program, target, limit, rules),
-            Self::GraphColouring(rotation) => {
-                graph_colouring::is_spilling_needed(program, target, limit, Self::settings(rotation))
-            }
+            Self::GraphColouring(rotation) => graph_colouring::is_spilling_needed(program, target, limit, rotation),
         }
     }
 
@@ -90,7 +85,7 @@ impl Allocator {
     ) -> Result<(), Error> {
         match self {
             Self::Ssa => spill::run(program, target, limit, rules),
-            Self::GraphColouring(rotation) => graph_colouring::spill(program, target, limit, Self::settings(rotation)),
+            Self::GraphColouring(rotation) => graph_colouring::spill(program, target, limit, rotation),
         }
     }
 
@@ -104,10 +99,11 @@ impl Allocator {
         target: &Target,
         limit: RegisterLimit,
         rules: AllocationRules,
+        counter: &Counter,
     ) -> Result<(), Error> {
         match self {
-            Self::Ssa => regalloc::run_limited(program, target, limit, rules),
-            Self::GraphColouring(rotation) => graph_colouring::run(program, target, limit, Self::settings(rotation)),
+            Self::Ssa => regalloc::run_limited(program, target, limit, rules, counter),
+            Self::GraphColouring(rotation) => graph_colouring::run(program, target, limit, rotation, counter),
         }
     }
 }

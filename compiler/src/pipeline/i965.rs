@@ -23,42 +23,22 @@ macro_rules! with_stages {
                     Vec4DeadCode = "vec4-dead-code",
                     /// The channels of the flag are tracked one by one.
                     FlagChannels = "flag-channels",
-                    /// A predicated instruction does not kill the flag.
-                    FlagPredicates = "flag-predicates",
-                    /// An instruction on one vertex does not kill the flag.
-                    FlagExecSizes = "flag-exec-sizes",
-                    /// An instruction kills the channels of the flag in its writemask only.
-                    FlagWritemasks = "flag-writemasks",
-                    /// An instruction that writes a register and the flag keeps the live channels of both.
-                    FlagBothMasks = "flag-both-masks",
                 ], Functions::Vec4 {
                     is_needed: |features| features.contains(Feature::Vec4DeadCode),
-                    run: |program, features| i965::dead_code::run(program, i965::dead_code_rules(features)),
+                    run: |program, features| i965::dead_code::run(program, i965::flag(features)),
                 };
                 /// Comparisons with zero become conditional modifiers of the instructions that compute their operands.
                 CmodPropagation = "cmod-propagation", Always, [
                     /// Conditional modifiers are propagated.
                     CmodPropagation = "cmod-propagation",
-                    /// The producer writes all channels that the comparison writes.
-                    CmodWritemasks = "cmod-writemasks",
-                    /// The comparison reads the channels that the producer writes to the same bits of the flag.
-                    CmodSwizzles = "cmod-swizzles",
-                    /// Other channels of the flag that the producer would write are dead.
-                    CmodLiveChannels = "cmod-live-channels",
-                    /// The flag of a comparison is no comparison of its result with zero.
-                    CmodResults = "cmod-results",
-                    /// A flag with another condition does not make a test for not zero redundant.
-                    CmodConditions = "cmod-conditions",
-                    /// Clamped results are compared after they are clamped.
-                    CmodSaturated = "cmod-saturated",
                 ], Functions::Vec4 {
                     is_needed: |features| features.contains(Feature::CmodPropagation),
-                    run: |program, features| i965::cmod_propagation::run(program, i965::cmod_rules(features)),
+                    run: |program, _| i965::cmod_propagation::run(program),
                 };
                 /// Dead code again, after conditional modifiers have been propagated.
                 Vec4LateDeadCode = "vec4-late-dead-code", Always, [], Functions::Vec4 {
                     is_needed: |features| features.contains(Feature::Vec4DeadCode),
-                    run: |program, features| i965::dead_code::run(program, i965::dead_code_rules(features)),
+                    run: |program, features| i965::dead_code::run(program, i965::flag(features)),
                 };
                 /// nir to a scalar program, for the targets with that backend.
                 ScalarSelect = "scalar-select", Always, [
@@ -129,17 +109,9 @@ pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Optio
     }
 }
 
-/// The form of dead-code elimination on vec4.
-pub fn dead_code_rules(features: Features) -> dead_code::Rules {
-    dead_code::Rules {
-        flag: live_variables::FlagRules {
-            channels: features.contains(Feature::FlagChannels),
-            predicated: features.contains(Feature::FlagPredicates),
-            exec_size: features.contains(Feature::FlagExecSizes),
-            writemask: features.contains(Feature::FlagWritemasks),
-        },
-        both_masks: features.contains(Feature::FlagBothMasks),
-    }
+/// The model of the flag for dead-code elimination on vec4.
+pub fn flag(features: Features) -> live_variables::Flag {
+    live_variables::Flag { channels: features.contains(Feature::FlagChannels) }
 }
 
 /// The form of 64-bit sums in scalar programs.
@@ -151,17 +123,5 @@ pub fn lower_additions_rules(features: Features) -> lower_additions::Rules {
             () => lower_additions::Carry::Comparison,
         },
         wide_sum: features.contains(Feature::WideSum),
-    }
-}
-
-/// The form of the propagation of conditional modifiers.
-pub fn cmod_rules(features: Features) -> cmod_propagation::Rules {
-    cmod_propagation::Rules {
-        writemasks: features.contains(Feature::CmodWritemasks),
-        swizzles: features.contains(Feature::CmodSwizzles),
-        live_channels: features.contains(Feature::CmodLiveChannels),
-        cmp_results: features.contains(Feature::CmodResults),
-        same_condition: features.contains(Feature::CmodConditions),
-        saturated: features.contains(Feature::CmodSaturated),
     }
 }

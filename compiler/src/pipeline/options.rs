@@ -1,12 +1,14 @@
 //! The options of a compilation.
 
-use super::{AllocationRules, Allocator, Coalescing, Feature, Features, Need, OwnPass, RegisterLimit, Stage};
+use super::{AllocationRules, Allocator, Coalescing, Feature, Features, Need, OwnPass, RegisterLimit, Skip, Stage};
 
 /// The options of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The enabled features.
     pub features: Features,
+    /// The applications of arms that are skipped.
+    pub skip: Skip,
     /// The last stage that runs.
     pub last: Stage,
     /// The limit on the number of registers.
@@ -21,6 +23,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             features: Features::all(),
+            skip: Skip::default(),
             last: Stage::LAST,
             registers: RegisterLimit::Target,
             allocator: Allocator::Ssa,

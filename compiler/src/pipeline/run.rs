@@ -4,9 +4,13 @@ use super::*;
 
 /// Runs one of the stages on nir.
 pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
+    nir_stage(stage, shader, target, &Counter::default())
+}
+
+pub(crate) fn nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target, counter: &Counter) -> Change {
     match stage.row().functions {
         Functions::Nir { is_needed, run } if is_needed(shader, target) => {
-            run(shader.to_mut());
+            run(shader.to_mut(), counter);
             Change::Something
         }
         _ => Change::Nothing,
@@ -18,6 +22,10 @@ pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
 /// # Errors
 /// If the shader has an operation that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
+    selected(shader, target, &Counter::default())
+}
+
+pub(crate) fn selected(shader: &nir::Shader, target: &Target, counter: &Counter) -> Result<ir3::Program, CompileError> {
     if target.backend != Backend::Ir3 {
         let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));
         let error = SelectError { operation, reason, line: None, instr: None };
@@ -25,7 +33,7 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     }
     let mut program =
         crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
-    opt::constants::declare(&mut program, target, array_words(&shader.info));
+    opt::constants::declare(&mut program, target, array_words(&shader.info), counter);
     Ok(program)
 }
 
@@ -56,11 +64,18 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
+    stage_on_ir3(stage, program, &Context { target, options, counter: &Counter::new(options.skip) })
+}
+
+pub(crate) fn stage_on_ir3(
+    stage: Stage,
+    program: &mut ir3::Program,
+    context: &Context<'_>,
+) -> Result<Change, CompileError> {
     let refused = |reason| CompileError::new(stage, reason);
-    let context = Context { target, options };
     match stage.row().functions {
-        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(refused)? => {
-            run(program, &context).map_err(refused)?;
+        Functions::Ir3 { is_needed, run } if is_needed(program, context).map_err(refused)? => {
+            run(program, context).map_err(refused)?;
             Ok(Change::Something)
         }
         _ => Ok(Change::Nothing),

@@ -97,24 +97,6 @@ impl Feature {
         Self::every().find(|feature| feature.name() == name)
     }
 
-    /// Returns true if the feature corrects an unsound form of a pass, which stays selectable to see it fail. A failing program is not reduced by
-    /// leaving it out: that would be another failure.
-    pub fn is_correction(self) -> bool {
-        matches!(
-            self,
-            Self::FlagPredicates
-                | Self::FlagExecSizes
-                | Self::FlagWritemasks
-                | Self::FlagBothMasks
-                | Self::CmodWritemasks
-                | Self::CmodSwizzles
-                | Self::CmodLiveChannels
-                | Self::CmodResults
-                | Self::CmodConditions
-                | Self::CmodSaturated
-        )
-    }
-
     /// The stage of the feature. An [optional](Stage::is_optional) stage with all features disabled does not run.
     pub fn stage(self) -> Stage {
         self.row().stage

@@ -18,6 +18,7 @@
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
+use crate::arms::Counter;
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program, Value};
@@ -182,7 +183,7 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     }
     let files = target_size(program, &pressure, target, limits);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure, &Counter::default())
 }
 
 /// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program needs are
@@ -195,6 +196,7 @@ pub fn run_limited(
     target: &Target,
     limit: RegisterLimit,
     rules: AllocationRules,
+    counter: &Counter,
 ) -> Result<(), Error> {
     let analysis = Analysis::coalesced(program, target, rules.coalescing)?;
     let pressure = analysis.max_pressure(program);
@@ -203,11 +205,11 @@ pub fn run_limited(
         return Err(error);
     }
     if !rules.splitting {
-        return unsplit::run(program, target, &analysis, &pressure, limit, rules);
+        return unsplit::run(program, target, &analysis, &pressure, limit, rules, counter);
     }
     let files = first_size(program, &pressure, target, limit, rules);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure, counter)
 }
 
 /// The registers that a limit allows for a program of this pressure.

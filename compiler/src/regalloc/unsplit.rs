@@ -6,6 +6,7 @@
 
 use super::pressure::{Analysis, Pressure};
 use super::{AllocationRules, Error, RegisterLimit, assign, first_size};
+use crate::arms::Counter;
 use crate::ir3::{Program, workload};
 use crate::target::{RegisterFiles, Target};
 
@@ -20,13 +21,14 @@ pub fn run(
     pressure: &Pressure,
     limit: RegisterLimit,
     rules: AllocationRules,
+    counter: &Counter,
 ) -> Result<(), Error> {
     let mut size = first_size(program, pressure, target, limit, rules);
     let mut preferred = None;
     loop {
         let mut attempt = program.clone();
         let settings = assign::Settings { files: size, preferred, splitting: false };
-        let error = match assign::run(&mut attempt, analysis, target, settings, pressure) {
+        let error = match assign::run(&mut attempt, analysis, target, settings, pressure, counter) {
             Ok(()) => {
                 *program = attempt;
                 return Ok(());
@@ -49,7 +51,7 @@ pub fn run(
 /// # Errors
 /// If the program is not supported.
 pub fn fits(program: &Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<bool, Error> {
-    match super::run_limited(&mut program.clone(), target, limit, rules) {
+    match super::run_limited(&mut program.clone(), target, limit, rules, &Counter::default()) {
         Ok(()) => Ok(true),
         Err(Error::Fragmented { .. } | Error::NeedsSpilling { .. }) => Ok(false),
         Err(error) => Err(error),

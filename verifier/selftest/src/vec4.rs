@@ -113,7 +113,6 @@ impl Vec4Campaign {
 mod tests {
     use super::*;
     use ir3_compiler::compilation::compile_vec4;
-    use ir3_compiler::pipeline::Feature;
     use ir3_compiler::target::GEN7;
     use ir3_harness::check::{Checker, EngineKind, Smt};
     use ir3_programs::Question;
@@ -178,18 +177,6 @@ mod tests {
                 report.refutation().is_some_and(|refutation| refutation.stage == bug.stage.name())
             };
             assert!((0..600).any(is_refuted), "{}", bug.name);
-        }
-    }
-
-    #[test]
-    fn each_correction_is_needed() {
-        for feature in Feature::every().filter(|feature| feature.is_correction()) {
-            let counts = campaign(Options::default().without(feature), None).run(&AtomicBool::new(false));
-            let stage = counts.findings.first().map(|finding| finding.stage);
-            let is_of = |stage: Stage| {
-                stage == feature.stage() || feature.stage() == Stage::Vec4DeadCode && stage == Stage::Vec4LateDeadCode
-            };
-            assert!(stage.is_some_and(is_of), "{feature}: {stage:?}");
         }
     }
 

@@ -4,22 +4,12 @@
 //! an instruction that writes only the flag drops the channels of the flag without a use;
 //! [`cmod_propagation`](super::cmod_propagation) then finds that its producer writes all of them.
 
-use super::live_variables::{FlagRules, LiveVariables};
-use crate::i965::vec4::{Dst, DstFile, Instr, Mask, OpcodeKind, Program};
-
-/// The form of the pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// The model of the flag.
-    pub flag: FlagRules,
-    /// The writemask of an instruction that writes a register and the flag keeps the live channels of both: "i965/vec4: fix dead code eliminate
-    /// with flag writes". Else those of the register only.
-    pub both_masks: bool,
-}
+use super::live_variables::{Flag, LiveVariables};
+use crate::i965::vec4::{DstFile, Instr, Mask, OpcodeKind, Program};
 
 /// Removes dead code. Returns true if something changed.
-pub fn run(program: &mut Program, rules: Rules) -> bool {
-    let LiveVariables { blocks, out } = LiveVariables::of(program, rules.flag);
+pub fn run(program: &mut Program, model: Flag) -> bool {
+    let LiveVariables { blocks, out } = LiveVariables::of(program, model);
     let mut dead = vec![false; program.instrs.len()];
     let mut changed = false;
     for (range, mut live) in blocks.ranges.into_iter().zip(out) {
@@ -29,7 +19,7 @@ pub fn run(program: &mut Program, rules: Rules) -> bool {
             if !matches!(instr.opcode.kind(), OpcodeKind::Control | OpcodeKind::Message) {
                 let values = live.of_dst(&instr.dst);
                 let before = instr.dst;
-                let is_live = narrow(instr, values, live.flag, rules);
+                let is_live = narrow(instr, values, live.flag, model);
                 changed |= !is_live || instr.dst != before;
                 if !is_live {
                     dead[at] = true;
@@ -37,7 +27,7 @@ pub fn run(program: &mut Program, rules: Rules) -> bool {
                 }
             }
             live.registers_before(instr);
-            live.flag_before(instr, rules.flag);
+            live.flag_before(instr, model);
         }
     }
     program.remove(&dead);
@@ -45,7 +35,7 @@ pub fn run(program: &mut Program, rules: Rules) -> bool {
 }
 
 /// Takes the channels that are not live from the writemask. Returns false if nothing of the instruction is.
-fn narrow(instr: &mut Instr, values: Mask, flag: Mask, rules: Rules) -> bool {
+fn narrow(instr: &mut Instr, values: Mask, flag: Mask, model: Flag) -> bool {
     let writes_flag = instr.writes_flag();
     match instr.dst.file {
         DstFile::Output(_) => return true,
@@ -53,37 +43,22 @@ fn narrow(instr: &mut Instr, values: Mask, flag: Mask, rules: Rules) -> bool {
             instr.dst.mask = instr.dst.mask & values;
             return !instr.dst.mask.is_empty();
         }
-        DstFile::Vgrf(_) if rules.both_masks => {
+        DstFile::Vgrf(_) => {
             let result = instr.dst.mask & values;
             let written = instr.dst.mask & flag;
             if result.is_empty() {
                 // A `sel` or a dot product computes the flag as it computes the result, so all operations can do without a register.
                 instr.dst.file = DstFile::Null;
             }
-            instr.dst.mask = if rules.flag.channels || flag.is_empty() { result | written } else { instr.dst.mask };
+            instr.dst.mask = if model.channels || flag.is_empty() { result | written } else { instr.dst.mask };
         }
-        DstFile::Vgrf(_) => values_only(instr, values),
         DstFile::Null => {}
     }
     if instr.dst.file == DstFile::Null {
-        if rules.flag.channels {
+        if model.channels {
             instr.dst.mask = instr.dst.mask & flag;
         }
         return !flag.is_empty() && !instr.dst.mask.is_empty();
     }
     !instr.dst.mask.is_empty()
-}
-
-/// The behaviour before `both_masks`: channel by channel, and an empty writemask becomes a null register with all
-/// channels, from which the following channels are removed.
-fn values_only(instr: &mut Instr, values: Mask) {
-    for channel in 0..4 {
-        if values.has(channel) || !instr.dst.mask.has(channel) {
-            continue;
-        }
-        instr.dst.mask = instr.dst.mask.without(Mask(1 << channel));
-        if instr.dst.mask.is_empty() {
-            instr.dst = Dst { file: DstFile::Null, ..Dst::null(instr.dst.ty) };
-        }
-    }
 }

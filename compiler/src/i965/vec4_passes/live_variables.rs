@@ -8,21 +8,12 @@ use fixedbitset::FixedBitSet;
 
 /// The model of the flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlagRules {
+pub struct Flag {
     /// True if each channel of the flag is tracked separately, rather than all of them as one bit.
     pub channels: bool,
-    /// A predicated instruction does not change the flag of other vertices and channels.
-    pub predicated: bool,
-    /// An instruction on one of the two vertices does not change the flag of the other.
-    pub exec_size: bool,
-    /// An instruction writes the channels of its writemask, and no others.
-    pub writemask: bool,
 }
 
-impl FlagRules {
-    /// All corrections.
-    pub const CORRECT: Self = Self { channels: true, predicated: true, exec_size: true, writemask: true };
-
+impl Flag {
     /// The channels of the flag that an instruction reads.
     pub fn reads(self, instr: &Instr) -> Mask {
         match self.channels {
@@ -32,20 +23,13 @@ impl FlagRules {
         }
     }
 
-    /// The channels of the flag whose bits no longer matter before an instruction, since it writes them.
+    /// The channels of the flag whose bits no longer matter before an instruction, since it writes them in all vertices.
     pub fn kills(self, instr: &Instr) -> Mask {
-        let keeps = self.predicated && instr.predicate.is_some() || self.exec_size && instr.exec_size != 8;
-        match instr.writes_flag() && !keeps {
-            true if self.channels && self.writemask => instr.dst.mask,
-            true if self.writemask && instr.dst.mask != Mask::ALL => Mask::NONE,
-            true => Mask::ALL,
-            false => Mask::NONE,
+        let is_partial = instr.predicate.is_some() || instr.exec_size != 8;
+        match instr.writes_flag() && !is_partial {
+            true if self.channels || instr.dst.mask == Mask::ALL => instr.dst.mask,
+            _ => Mask::NONE,
         }
-    }
-
-    /// The definitions in the analysis of blocks, which considered the writemask from the start.
-    fn defs(self, instr: &Instr) -> Mask {
-        if self.channels { self.kills(instr) & instr.dst.mask } else { self.kills(instr) }
     }
 }
 
@@ -90,8 +74,8 @@ impl Live {
     }
 
     /// The flag before an instruction, from that after it.
-    pub fn flag_before(&mut self, instr: &Instr, rules: FlagRules) {
-        self.flag = self.flag.without(rules.kills(instr)) | rules.reads(instr);
+    pub fn flag_before(&mut self, instr: &Instr, model: Flag) {
+        self.flag = self.flag.without(model.kills(instr)) | model.reads(instr);
     }
 }
 
@@ -109,7 +93,7 @@ impl LiveVariables {
     ///
     /// # Panics
     /// If control flow is not nested.
-    pub fn of(program: &Program, rules: FlagRules) -> Self {
+    pub fn of(program: &Program, model: Flag) -> Self {
         let blocks = Blocks::of(program).expect("the program is valid");
         let registers = program.registers();
         let empty = || vec![Live::new(registers); blocks.ranges.len()];
@@ -126,7 +110,7 @@ impl LiveVariables {
                         }
                     }
                 }
-                uses.flag |= rules.reads(instr).without(defs.flag);
+                uses.flag |= model.reads(instr).without(defs.flag);
                 if let DstFile::Vgrf(number) = instr.dst.file
                     && !instr.is_partial()
                 {
@@ -136,7 +120,7 @@ impl LiveVariables {
                             .set(variable, defs.registers.contains(variable) || !uses.registers.contains(variable));
                     }
                 }
-                defs.flag |= rules.defs(instr).without(uses.flag);
+                defs.flag |= model.kills(instr).without(uses.flag);
             }
         }
         let mut live_in = uses.clone();

@@ -30,6 +30,7 @@ mod unused;
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
 use super::{AllocationRules, Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
+use crate::arms::Counter;
 use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -104,7 +105,7 @@ fn unsplit_or_error(
     limit: RegisterLimit,
     rules: AllocationRules,
 ) -> Result<(), Error> {
-    if rules.splitting { Ok(()) } else { run_limited(&mut program.clone(), target, limit, rules) }
+    if rules.splitting { Ok(()) } else { run_limited(&mut program.clone(), target, limit, rules, &Counter::default()) }
 }
 
 /// The files of a limit relative to the minimum, which is the need of `least`, with all values spilled.

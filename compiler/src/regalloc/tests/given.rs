@@ -123,7 +123,7 @@ fn random_programs_with_given_registers() {
         predicates(&mut after, target).unwrap();
         run_within(&mut after, target, limits).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         given += kept(&program, &after);
-        lower_copies::run(&mut after, target).unwrap();
+        lower_copies::run(&mut after, target, &Counter::default()).unwrap();
         kept(&program, &after);
     }
     assert!(given > 5000 && fitted > 1000 && refused > 100, "{given} {fitted} {refused}");

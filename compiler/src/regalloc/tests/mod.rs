@@ -52,7 +52,7 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     assert_within(&program, target, limits, &ssa);
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
-    lower_copies::run(&mut program, target)?;
+    lower_copies::run(&mut program, target, &Counter::default())?;
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         assert!(!data.opcode.is_meta() || data.opcode == Opcode::Input, "{}", data.opcode);

@@ -66,7 +66,8 @@ pub(super) fn check_spilled(
     if !registers {
         return;
     }
-    run_limited(&mut spilled, target, limit, rules).unwrap_or_else(|error| panic!("seed {seed}, {limit}: {error}"));
+    run_limited(&mut spilled, target, limit, rules, &Counter::default())
+        .unwrap_or_else(|error| panic!("seed {seed}, {limit}: {error}"));
     let actual = run_program(&spilled, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}, {limit}:\n{}", dump(&program, &spilled));
     lower_spills::run(&mut spilled).unwrap();
@@ -132,7 +133,7 @@ fn no_private_memory_no_spilling() {
     assert!(error.to_string().starts_with("a420 has no private memory to spill to: needs "), "{error}");
     // The minimum is its need without spilling.
     assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0), RULES), Ok(false));
-    run_limited(&mut program, &target, RegisterLimit::Minimum(0), RULES).unwrap();
+    run_limited(&mut program, &target, RegisterLimit::Minimum(0), RULES, &Counter::default()).unwrap();
 }
 
 /// A limit that is too small for one instruction is refused with its name, and the least sufficient one is accepted.

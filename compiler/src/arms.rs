@@ -231,7 +231,7 @@ impl Skip {
         self.has(arm) || self.range.is_some_and(|(other, first, end)| other == arm && (first..end).contains(&number))
     }
 
-    /// Adds what another one skips; its range replaces the own one.
+    /// The applications that either skips. The range of the other one replaces the own range.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self { whole: self.whole | other.whole, range: other.range.or(self.range) }

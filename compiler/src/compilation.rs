@@ -136,23 +136,20 @@ impl<'s, 'h> Compilation<'s, 'h> {
     }
 
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
+        let context = Context { target: &self.target, options: &self.options, counter: &self.counter };
         let mut change = match &mut self.program {
-            Current::Nir if stage < Stage::Vec4Select => {
-                pipeline::nir_stage(stage, &mut self.shader, &self.target, &self.counter)
-            }
+            Current::Nir if stage < Stage::Vec4Select => context.run_nir(stage, &mut self.shader)?,
             Current::Nir if matches!(stage, Stage::Vec4Select | Stage::ScalarSelect) => {
                 self.program = Current::Vec4(Box::new(pipeline::select_vec4(stage, &self.shader, &self.options)?));
                 Change::Something
             }
-            Current::Vec4(program) => pipeline::run_vec4_stage(stage, program, &self.options),
+            Current::Vec4(program) => context.run_vec4(stage, program)?,
             Current::Nir => {
-                self.program = Current::Ir3(Box::new(pipeline::selected(&self.shader, &self.target, &self.counter)?));
+                self.program =
+                    Current::Ir3(Box::new(pipeline::select_counted(&self.shader, &self.target, &self.counter)?));
                 Change::Something
             }
-            Current::Ir3(program) => {
-                let context = Context { target: &self.target, options: &self.options, counter: &self.counter };
-                pipeline::stage_on_ir3(stage, program, &context)?
-            }
+            Current::Ir3(program) => context.run_ir3(stage, program)?,
         };
         if let Some(hook) = &mut self.hook {
             let program = match &mut self.program {

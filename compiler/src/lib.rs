@@ -8,6 +8,7 @@ pub mod compilation;
 mod cursor;
 pub mod delays;
 pub mod encode;
+pub mod features;
 pub mod graph;
 pub mod graph_colouring;
 pub mod i965;

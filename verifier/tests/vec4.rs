@@ -68,7 +68,7 @@ fn the_example_of_the_document_loses_its_second_comparison_with_a_replicated_pre
         let compiled = |options: &Options| {
             let mut program = program.clone();
             for stage in Stage::on_mode(program.mode) {
-                run_vec4_stage(stage, &mut program, options);
+                run_vec4_stage(stage, &mut program, options).expect("it is supported");
             }
             program.instrs.iter().filter(|instr| instr.opcode == Opcode::Cmp).count()
         };

@@ -54,7 +54,7 @@ pub struct Uncoloured {
     pub coloured: Vec<Node>,
 }
 
-/// Chooses registers; `rotation` says which nodes rotate.
+/// Chooses registers. `rotation` determines which nodes rotate.
 ///
 /// # Errors
 /// The first node that finds none.

@@ -1,6 +1,6 @@
 //! The choice between the two allocators.
 
-use super::{AllocationRules, RegisterLimit, Rotation};
+use super::{AllocationRules, Options, RegisterLimit, Rotation};
 use crate::arms::Counter;
 use crate::graph_colouring;
 use crate::ir3::Program;
@@ -22,88 +22,80 @@ pub enum Allocator {
 /// The name of graph colouring.
 const GRAPH_COLOURING: &str = "graph-colouring";
 
-impl Allocator {
-    /// The registers that a limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
+/// The allocation of general registers of a compilation.
+#[derive(Clone, Copy)]
+pub struct Allocation<'a> {
+    target: &'a Target,
+    allocator: Allocator,
+    limit: RegisterLimit,
+    rules: AllocationRules,
+}
+
+impl<'a> Allocation<'a> {
+    /// The allocation that the options of a compilation determine.
+    pub fn of(options: &Options, target: &'a Target) -> Self {
+        let Options { allocator, registers: limit, .. } = *options;
+        Self { target, allocator, limit, rules: options.allocation_rules() }
+    }
+
+    /// The registers that the limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
     /// needs.
     ///
     /// # Errors
     /// If the program cannot be analysed.
-    pub fn files_within(
-        self,
-        program: &Program,
-        target: &Target,
-        limit: RegisterLimit,
-        rules: AllocationRules,
-    ) -> Result<RegisterFiles, Error> {
-        match self {
-            Self::Ssa => regalloc::files_within(program, target, limit, rules),
-            Self::GraphColouring(_) => Ok(limit.files(target)),
+    pub fn files(self, program: &Program) -> Result<RegisterFiles, Error> {
+        match self.allocator {
+            Allocator::Ssa => regalloc::files_within(program, self.target, self.limit, self.rules),
+            Allocator::GraphColouring(_) => Ok(self.limit.files(self.target)),
         }
     }
 
-    /// Calls a function of [`spill_arrays`] with the spilling of this allocator.
-    pub(super) fn with_spilling<T>(
-        self,
-        target: &Target,
-        limit: RegisterLimit,
-        rules: AllocationRules,
-        call: impl FnOnce(&spill_arrays::Spilling<'_>) -> T,
-    ) -> T {
-        call(&spill_arrays::Spilling {
-            is_needed: &|program| self.is_spilling_needed(program, target, limit, rules),
-            run: &|program| self.spill(program, target, limit, rules),
+    /// Returns true if arrays have to be spilled.
+    pub(super) fn are_arrays_spilled(self, program: &Program) -> Result<bool, Error> {
+        self.with_spilling(|spilling| {
+            spill_arrays::is_needed(program, self.target, self.limit, self.rules.coalescing, spilling)
         })
     }
 
-    /// Returns true if values have to be spilled before [`run`](Self::run).
-    ///
-    /// # Errors
-    /// If the program cannot be analysed.
-    pub fn is_spilling_needed(
-        self,
-        program: &Program,
-        target: &Target,
-        limit: RegisterLimit,
-        rules: AllocationRules,
-    ) -> Result<bool, Error> {
-        match self {
-            Self::Ssa => spill::is_needed(program, target, limit, rules),
-            Self::GraphColouring(rotation) => graph_colouring::is_spilling_needed(program, target, limit, rotation),
+    /// Spills arrays.
+    pub(super) fn spill_arrays(self, program: &mut Program) -> Result<(), Error> {
+        self.with_spilling(|spilling| {
+            spill_arrays::run(program, self.target, self.limit, self.rules.coalescing, spilling)
+        })
+    }
+
+    fn with_spilling<T>(self, call: impl FnOnce(&spill_arrays::Spilling<'_>) -> T) -> T {
+        call(&spill_arrays::Spilling {
+            is_needed: &|program| self.is_spilling_needed(program),
+            run: &|program| self.spill(program),
+        })
+    }
+
+    /// Returns true if values have to be spilled.
+    pub(super) fn is_spilling_needed(self, program: &Program) -> Result<bool, Error> {
+        match self.allocator {
+            Allocator::Ssa => spill::is_needed(program, self.target, self.limit, self.rules),
+            Allocator::GraphColouring(rotation) => {
+                graph_colouring::is_spilling_needed(program, self.target, self.limit, rotation)
+            }
         }
     }
 
     /// Spills as many values as the limit requires.
-    ///
-    /// # Errors
-    /// If the program does not fit with all values spilled, or the target has no memory for spills.
-    pub fn spill(
-        self,
-        program: &mut Program,
-        target: &Target,
-        limit: RegisterLimit,
-        rules: AllocationRules,
-    ) -> Result<(), Error> {
-        match self {
-            Self::Ssa => spill::run(program, target, limit, rules),
-            Self::GraphColouring(rotation) => graph_colouring::spill(program, target, limit, rotation),
+    pub(super) fn spill(self, program: &mut Program) -> Result<(), Error> {
+        match self.allocator {
+            Allocator::Ssa => spill::run(program, self.target, self.limit, self.rules),
+            Allocator::GraphColouring(rotation) => graph_colouring::spill(program, self.target, self.limit, rotation),
         }
     }
 
     /// Assigns registers.
-    ///
-    /// # Errors
-    /// If the program needs more registers than the limit allows, or is not supported.
-    pub fn run(
-        self,
-        program: &mut Program,
-        target: &Target,
-        limit: RegisterLimit,
-        rules: AllocationRules,
-        counter: &Counter,
-    ) -> Result<(), Error> {
-        match self {
-            Self::Ssa => regalloc::run_limited(program, target, limit, rules, counter),
-            Self::GraphColouring(rotation) => graph_colouring::run(program, target, limit, rotation, counter),
+    pub(super) fn run(self, program: &mut Program, counter: &Counter) -> Result<(), Error> {
+        match self.allocator {
+            Allocator::Ssa => regalloc::run_limited(program, self.target, self.limit, self.rules, counter),
+            Allocator::GraphColouring(rotation) => {
+                graph_colouring::run(program, self.target, self.limit, rotation, counter)
+            }
         }
     }
 }

@@ -1,78 +1,39 @@
 //! The stages of the i965 backends, and the forms of their passes by feature.
 
-use super::{Change, CompileError, Feature, Features, Functions, Options, Stage};
-pub use crate::i965::scalar_passes::{self, combine_additions, lower_additions};
-pub use crate::i965::vec4_passes::{cmod_propagation, dead_code, live_variables};
+use super::{Change, CompileError, Context, Feature, Options, Stage};
+use crate::arms::Counter;
+use crate::i965::scalar_passes::lower_additions;
+use crate::i965::vec4_passes::live_variables::Flag;
 use crate::i965::{scalar_select, vec4, vec4_select};
+use crate::target::{GEN7, GEN7_SCALAR};
 
 /// Calls a macro with the rows of these stages, then with the rows that it is given.
 macro_rules! with_stages {
     ($stages:ident $($rows:tt)*) => {
         $stages! {
-            i965 {
+            i965 (program context) {
                 /// nir to vec4, for the targets with that backend.
-                Vec4Select = "vec4-select", Always, [
-                    /// A selection of one channel has a replicated predicate.
-                    ReplicateSel = "replicate-sel",
-                    /// A branch has a replicated predicate.
-                    ReplicateIf = "replicate-if",
-                ], Functions::Vec4Selection;
+                Vec4Select = "vec4-select", Always;
                 /// Dead code is removed from vec4 programs, and dead channels from writemasks.
-                Vec4DeadCode = "vec4-dead-code", Always, [
-                    /// Dead code is removed from vec4 programs.
-                    Vec4DeadCode = "vec4-dead-code",
-                    /// The channels of the flag are tracked one by one.
-                    FlagChannels = "flag-channels",
-                ], Functions::Vec4 {
-                    is_needed: |features| features.contains(Feature::Vec4DeadCode),
-                    run: |program, features| i965::dead_code::run(program, i965::flag(features)),
-                };
+                Vec4DeadCode = "vec4-dead-code", Optional(Feature::Vec4DeadCode),
+                    true => crate::i965::vec4_passes::dead_code::run(program, context.flag());
                 /// Comparisons with zero become conditional modifiers of the instructions that compute their operands.
-                CmodPropagation = "cmod-propagation", Always, [
-                    /// Conditional modifiers are propagated.
-                    CmodPropagation = "cmod-propagation",
-                ], Functions::Vec4 {
-                    is_needed: |features| features.contains(Feature::CmodPropagation),
-                    run: |program, _| i965::cmod_propagation::run(program),
-                };
+                CmodPropagation = "cmod-propagation", Optional(Feature::CmodPropagation),
+                    true => crate::i965::vec4_passes::cmod_propagation::run(program);
                 /// Dead code again, after conditional modifiers have been propagated.
-                Vec4LateDeadCode = "vec4-late-dead-code", Always, [], Functions::Vec4 {
-                    is_needed: |features| features.contains(Feature::Vec4DeadCode),
-                    run: |program, features| i965::dead_code::run(program, i965::flag(features)),
-                };
+                Vec4LateDeadCode = "vec4-late-dead-code", Optional(Feature::Vec4DeadCode),
+                    true => crate::i965::vec4_passes::dead_code::run(program, context.flag());
                 /// nir to a scalar program, for the targets with that backend.
-                ScalarSelect = "scalar-select", Always, [
-                    /// A thread of a scalar program has 16 invocations, not 8.
-                    Simd16 = "simd16",
-                ], Functions::Vec4Selection;
+                ScalarSelect = "scalar-select", Always;
                 /// The halves of 64-bit sums become instructions of the hardware.
-                LowerAdditions = "lower-additions", Always, [
-                    /// The carry of a 64-bit sum goes through the accumulator.
-                    CarryAccumulator = "carry-accumulator",
-                    /// It goes through the flag, if not through the accumulator; else it is a comparison.
-                    CarryFlag = "carry-flag",
-                    /// With the accumulator, the high words of 16 invocations are added by one instruction.
-                    WideSum = "wide-sum",
-                ], Functions::Vec4 {
-                    is_needed: |_| true,
-                    run: |program, features| i965::lower_additions::run(program, i965::lower_additions_rules(features)),
-                };
+                LowerAdditions = "lower-additions", Always,
+                    true => crate::i965::scalar_passes::lower_additions::run(program, context.lower_additions_rules());
                 /// The two instructions that compute the low word of a sum and its carry become one.
-                CombineAdditions = "combine-additions", Optional, [
-                    /// Matched pairs of sums are combined.
-                    CombineAdditions = "combine-additions",
-                ], Functions::Vec4 {
-                    is_needed: |_| true,
-                    run: |program, _| i965::combine_additions::run(program),
-                };
+                CombineAdditions = "combine-additions", Optional(Feature::CombineAdditions),
+                    true => crate::i965::scalar_passes::combine_additions::run(program);
                 /// Dead code is removed from scalar programs.
-                ScalarDeadCode = "scalar-dead-code", Optional, [
-                    /// Dead code is removed from scalar programs.
-                    ScalarDeadCode = "scalar-dead-code",
-                ], Functions::Vec4 {
-                    is_needed: |_| true,
-                    run: |program, _| i965::scalar_passes::dead_code::run(program),
-                };
+                ScalarDeadCode = "scalar-dead-code", Optional(Feature::ScalarDeadCode),
+                    true => crate::i965::scalar_passes::dead_code::run(program);
             }
             $($rows)*
         }
@@ -100,28 +61,29 @@ pub fn select_vec4(
 }
 
 /// Runs one stage on a vec4 or scalar program. Other stages do nothing here.
-pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
-    match stage.row().functions {
-        Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {
-            Change::Something
-        }
-        _ => Change::Nothing,
+///
+/// # Errors
+/// If the stage refuses the program.
+pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Result<Change, CompileError> {
+    let target = if program.mode.is_scalar() { &GEN7_SCALAR } else { &GEN7 };
+    Context { target, options, counter: &Counter::new(options.skip) }.run_vec4(stage, program)
+}
+
+impl Context<'_> {
+    /// The model of the flag for dead-code elimination on vec4.
+    pub(super) fn flag(&self) -> Flag {
+        Flag { channels: self.uses(Feature::FlagChannels) }
     }
-}
 
-/// The model of the flag for dead-code elimination on vec4.
-pub fn flag(features: Features) -> live_variables::Flag {
-    live_variables::Flag { channels: features.contains(Feature::FlagChannels) }
-}
-
-/// The form of 64-bit sums in scalar programs.
-pub fn lower_additions_rules(features: Features) -> lower_additions::Rules {
-    lower_additions::Rules {
-        carry: match () {
-            () if features.contains(Feature::CarryAccumulator) => lower_additions::Carry::Accumulator,
-            () if features.contains(Feature::CarryFlag) => lower_additions::Carry::Flag,
-            () => lower_additions::Carry::Comparison,
-        },
-        wide_sum: features.contains(Feature::WideSum),
+    /// The form of 64-bit sums in scalar programs.
+    pub(super) fn lower_additions_rules(&self) -> lower_additions::Rules {
+        lower_additions::Rules {
+            carry: match () {
+                () if self.uses(Feature::CarryAccumulator) => lower_additions::Carry::Accumulator,
+                () if self.uses(Feature::CarryFlag) => lower_additions::Carry::Flag,
+                () => lower_additions::Carry::Comparison,
+            },
+            wide_sum: self.uses(Feature::WideSum),
+        }
     }
 }

@@ -37,7 +37,7 @@ impl Options {
     pub fn runs(&self, stage: Stage) -> bool {
         let is_wanted = match stage.row().need {
             Need::Always => true,
-            Need::Optional => self.features.iter().any(|feature| feature.stage() == stage),
+            Need::Optional(feature) => self.features.contains(feature),
             Need::Given => self.own_pass.is_some(),
         };
         stage <= self.last && is_wanted

@@ -1,20 +1,36 @@
 //! One stage on one program.
 
 use super::*;
+use std::borrow::Borrow;
 
-/// Runs one of the stages on nir.
-pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
-    nir_stage(stage, shader, target, &Counter::default())
+impl<P> Pass<P> {
+    /// Runs the pass, if it is needed. `to_mut` makes the program mutable.
+    fn run<Q: Borrow<P>>(
+        &self,
+        stage: Stage,
+        program: &mut Q,
+        to_mut: fn(&mut Q) -> &mut P,
+        context: &Context<'_>,
+    ) -> Result<Change, CompileError> {
+        let refused = |reason| CompileError::new(stage, reason);
+        if !(self.is_needed)((*program).borrow(), context).map_err(refused)? {
+            return Ok(Change::Nothing);
+        }
+        (self.run)(to_mut(program), context).map_err(refused)
+    }
 }
 
-pub(crate) fn nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target, counter: &Counter) -> Change {
-    match stage.row().functions {
-        Functions::Nir { is_needed, run } if is_needed(shader, target) => {
-            run(shader.to_mut(), counter);
-            Change::Something
-        }
-        _ => Change::Nothing,
-    }
+/// Runs one of the stages on nir.
+///
+/// # Errors
+/// If the stage refuses the program.
+pub fn run_nir_stage(
+    stage: Stage,
+    shader: &mut Cow<'_, nir::Shader>,
+    target: &Target,
+    options: &Options,
+) -> Result<Change, CompileError> {
+    Context { target, options, counter: &Counter::new(options.skip) }.run_nir(stage, shader)
 }
 
 /// Runs selection, the stage from nir to ir3.
@@ -22,10 +38,14 @@ pub(crate) fn nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target:
 /// # Errors
 /// If the shader has an operation that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
-    selected(shader, target, &Counter::default())
+    select_counted(shader, target, &Counter::default())
 }
 
-pub(crate) fn selected(shader: &nir::Shader, target: &Target, counter: &Counter) -> Result<ir3::Program, CompileError> {
+pub(crate) fn select_counted(
+    shader: &nir::Shader,
+    target: &Target,
+    counter: &Counter,
+) -> Result<ir3::Program, CompileError> {
     if target.backend != Backend::Ir3 {
         let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));
         let error = SelectError { operation, reason, line: None, instr: None };
@@ -64,20 +84,29 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    stage_on_ir3(stage, program, &Context { target, options, counter: &Counter::new(options.skip) })
+    Context { target, options, counter: &Counter::new(options.skip) }.run_ir3(stage, program)
 }
 
-pub(crate) fn stage_on_ir3(
-    stage: Stage,
-    program: &mut ir3::Program,
-    context: &Context<'_>,
-) -> Result<Change, CompileError> {
-    let refused = |reason| CompileError::new(stage, reason);
-    match stage.row().functions {
-        Functions::Ir3 { is_needed, run } if is_needed(program, context).map_err(refused)? => {
-            run(program, context).map_err(refused)?;
-            Ok(Change::Something)
+/// One stage on a program, by its language. Stages on another language do nothing.
+impl Context<'_> {
+    pub(crate) fn run_nir(&self, stage: Stage, shader: &mut Cow<'_, nir::Shader>) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Nir(pass) => pass.run(stage, shader, Cow::to_mut, self),
+            _ => Ok(Change::Nothing),
         }
-        _ => Ok(Change::Nothing),
+    }
+
+    pub(crate) fn run_vec4(&self, stage: Stage, program: &mut vec4::Program) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Vec4(pass) => pass.run(stage, program, |program| program, self),
+            _ => Ok(Change::Nothing),
+        }
+    }
+
+    pub(crate) fn run_ir3(&self, stage: Stage, program: &mut ir3::Program) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Ir3(pass) => pass.run(stage, program, |program| program, self),
+            _ => Ok(Change::Nothing),
+        }
     }
 }

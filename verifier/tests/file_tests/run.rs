@@ -156,12 +156,13 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
         }
         (CasePass::Stage(stage), Snapshot::Nir(shader)) => {
             let mut shader = Cow::Borrowed(&**shader);
-            pipeline::run_nir_stage(stage, &mut shader, &case.target);
+            pipeline::run_nir_stage(stage, &mut shader, &case.target, &case.options)
+                .map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Nir(Box::new(shader.into_owned())))
         }
         (CasePass::Stage(stage), Snapshot::Vec4(program)) => {
             let mut program = program.clone();
-            pipeline::run_vec4_stage(stage, &mut program, &case.options);
+            pipeline::run_vec4_stage(stage, &mut program, &case.options).map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Vec4(program))
         }
         (CasePass::Stage(stage), Snapshot::Ir3(program)) => {

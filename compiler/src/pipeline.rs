@@ -18,7 +18,7 @@ use crate::arms::{Counter, Skip};
 pub use crate::features::{Feature, Features};
 pub use crate::graph_colouring::Rotation;
 use crate::i965::vec4;
-pub use crate::regalloc::{AllocationRules, Coalescing, RegisterLimit};
+pub use crate::regalloc::RegisterLimit;
 use crate::schedule::dependencies::ScheduleRules;
 use crate::select::SelectError;
 use crate::target::{Backend, RegisterFiles, Target};

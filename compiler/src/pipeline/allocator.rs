@@ -1,15 +1,15 @@
 //! The choice between the two allocators.
 
-use super::{AllocationRules, Options, RegisterLimit, Rotation};
+use super::{Features, Options, RegisterLimit, Rotation};
 use crate::arms::Counter;
 use crate::graph_colouring;
 use crate::ir3::Program;
-use crate::regalloc::{self, Error, spill, spill_arrays};
+use crate::regalloc::{self, Coalescing, Error, spill, spill_arrays};
 use crate::target::{RegisterFiles, Target};
 use std::fmt;
 use std::str::FromStr;
 
-/// An allocator of general registers. The rules are those of the SSA allocator; graph colouring has no use for them.
+/// An allocator of general registers. [Features](Features) of allocation are those of the SSA allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Allocator {
     /// Register assignment in SSA form.
@@ -28,14 +28,14 @@ pub struct Allocation<'a> {
     target: &'a Target,
     allocator: Allocator,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 }
 
 impl<'a> Allocation<'a> {
     /// The allocation that the options of a compilation determine.
     pub fn of(options: &Options, target: &'a Target) -> Self {
-        let Options { allocator, registers: limit, .. } = *options;
-        Self { target, allocator, limit, rules: options.allocation_rules() }
+        let Options { allocator, registers: limit, features, .. } = *options;
+        Self { target, allocator, limit, features }
     }
 
     /// The registers that the limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
@@ -45,7 +45,7 @@ impl<'a> Allocation<'a> {
     /// If the program cannot be analysed.
     pub fn files(self, program: &Program) -> Result<RegisterFiles, Error> {
         match self.allocator {
-            Allocator::Ssa => regalloc::files_within(program, self.target, self.limit, self.rules),
+            Allocator::Ssa => regalloc::files_within(program, self.target, self.limit, self.features),
             Allocator::GraphColouring(_) => Ok(self.limit.files(self.target)),
         }
     }
@@ -53,14 +53,14 @@ impl<'a> Allocation<'a> {
     /// Returns true if arrays have to be spilled.
     pub(super) fn are_arrays_spilled(self, program: &Program) -> Result<bool, Error> {
         self.with_spilling(|spilling| {
-            spill_arrays::is_needed(program, self.target, self.limit, self.rules.coalescing, spilling)
+            spill_arrays::is_needed(program, self.target, self.limit, Coalescing::of(self.features), spilling)
         })
     }
 
     /// Spills arrays.
     pub(super) fn spill_arrays(self, program: &mut Program) -> Result<(), Error> {
         self.with_spilling(|spilling| {
-            spill_arrays::run(program, self.target, self.limit, self.rules.coalescing, spilling)
+            spill_arrays::run(program, self.target, self.limit, Coalescing::of(self.features), spilling)
         })
     }
 
@@ -74,7 +74,7 @@ impl<'a> Allocation<'a> {
     /// Returns true if values have to be spilled.
     pub(super) fn is_spilling_needed(self, program: &Program) -> Result<bool, Error> {
         match self.allocator {
-            Allocator::Ssa => spill::is_needed(program, self.target, self.limit, self.rules),
+            Allocator::Ssa => spill::is_needed(program, self.target, self.limit, self.features),
             Allocator::GraphColouring(rotation) => {
                 graph_colouring::is_spilling_needed(program, self.target, self.limit, rotation)
             }
@@ -84,7 +84,7 @@ impl<'a> Allocation<'a> {
     /// Spills as many values as the limit requires.
     pub(super) fn spill(self, program: &mut Program) -> Result<(), Error> {
         match self.allocator {
-            Allocator::Ssa => spill::run(program, self.target, self.limit, self.rules),
+            Allocator::Ssa => spill::run(program, self.target, self.limit, self.features),
             Allocator::GraphColouring(rotation) => graph_colouring::spill(program, self.target, self.limit, rotation),
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Allocation<'a> {
     /// Assigns registers.
     pub(super) fn run(self, program: &mut Program, counter: &Counter) -> Result<(), Error> {
         match self.allocator {
-            Allocator::Ssa => regalloc::run_limited(program, self.target, self.limit, self.rules, counter),
+            Allocator::Ssa => regalloc::run_limited(program, self.target, self.limit, self.features, counter),
             Allocator::GraphColouring(rotation) => {
                 graph_colouring::run(program, self.target, self.limit, rotation, counter)
             }

@@ -50,14 +50,11 @@ pub fn select_vec4(
     shader: &crate::nir::Shader,
     options: &Options,
 ) -> Result<vec4::Program, CompileError> {
-    let uses = |feature| options.features.contains(feature);
     if stage == Stage::ScalarSelect {
-        let mode = if uses(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
+        let mode = if options.features.contains(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
         return scalar_select::run(shader, mode).map_err(|error| CompileError::new(stage, error.into()));
     }
-    let rules =
-        vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
-    vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
+    vec4_select::run(shader, options.features).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
 }
 
 /// Runs one stage on a vec4 or scalar program. Other stages do nothing here.

@@ -1,6 +1,6 @@
 //! The options of a compilation.
 
-use super::{AllocationRules, Allocator, Coalescing, Feature, Features, Need, OwnPass, RegisterLimit, Skip, Stage};
+use super::{Allocator, Feature, Features, Need, OwnPass, RegisterLimit, Skip, Stage};
 
 /// The options of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,21 +41,6 @@ impl Options {
             Need::Given => self.own_pass.is_some(),
         };
         stage <= self.last && is_wanted
-    }
-
-    /// The rules of the SSA allocator, for all stages that depend on them.
-    pub fn allocation_rules(&self) -> AllocationRules {
-        let uses = |feature| self.features.contains(feature);
-        AllocationRules {
-            coalescing: match (uses(Feature::MergeSets), uses(Feature::VectorCoalescing)) {
-                (false, _) => Coalescing::Nothing,
-                (true, false) => Coalescing::Variables,
-                (true, true) => Coalescing::Vectors,
-            },
-            splitting: uses(Feature::LiveRangeSplitting),
-            partial_spilling: uses(Feature::PartialSpilling),
-            occupancy: uses(Feature::Occupancy),
-        }
     }
 
     /// Returns the options without a feature.

@@ -13,24 +13,26 @@
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
-//! [`AllocationRules`] can disable parts of it; without splitting of live ranges, `unsplit` runs 6.
+//! [Features](crate::features) are parts of it that can be disabled; without splitting of live ranges, `unsplit` runs 6.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
 use crate::arms::Counter;
+use crate::features::{Feature, Features};
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
+pub use coalescing::Coalescing;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
-pub use rules::{AllocationRules, Coalescing};
 
 mod addresses;
 pub(crate) mod array_ranges;
 pub(crate) mod assign;
+mod coalescing;
 mod cssa;
 pub(crate) mod file;
 pub mod forest;
@@ -48,7 +50,6 @@ mod predicates;
 mod prepare;
 pub mod pressure;
 mod rematerialize;
-mod rules;
 pub mod shared;
 pub mod spill;
 pub mod spill_arrays;
@@ -195,19 +196,19 @@ pub fn run_limited(
     program: &mut Program,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
     counter: &Counter,
 ) -> Result<(), Error> {
-    let analysis = Analysis::coalesced(program, target, rules.coalescing)?;
+    let analysis = Analysis::coalesced(program, target, Coalescing::of(features))?;
     let pressure = analysis.max_pressure(program);
     let limits = files(&pressure, target, limit);
     if let Some(error) = pressure.excess(&limits) {
         return Err(error);
     }
-    if !rules.splitting {
-        return unsplit::run(program, target, &analysis, &pressure, limit, rules, counter);
+    if !features.contains(Feature::LiveRangeSplitting) {
+        return unsplit::run(program, target, &analysis, &pressure, limit, features, counter);
     }
-    let files = first_size(program, &pressure, target, limit, rules);
+    let files = first_size(program, &pressure, target, limit, features);
     let settings = assign::Settings { files, preferred: None, splitting: true };
     assign::run(program, &analysis, target, settings, &pressure, counter)
 }
@@ -230,12 +231,12 @@ pub fn files_within(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 ) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) || !rules.splitting {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || !features.contains(Feature::LiveRangeSplitting) {
         return Ok(limit.files(target));
     }
-    Ok(files(&spill::pressure(program, target, rules.coalescing)?, target, limit))
+    Ok(files(&spill::pressure(program, target, Coalescing::of(features))?, target, limit))
 }
 
 /// The registers that a program of this pressure may use within a limit, before more are tried.
@@ -244,10 +245,10 @@ fn first_size(
     pressure: &Pressure,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 ) -> RegisterFiles {
     let limits = files(pressure, target, limit);
-    if rules.occupancy {
+    if features.contains(Feature::Occupancy) {
         return target_size(program, pressure, target, limits);
     }
     let full = pressure.full.next_multiple_of(8).min(limits.full);

@@ -1,6 +1,7 @@
 //! Arithmetic, comparisons and selections.
 
 use super::Selector;
+use crate::features::Feature;
 use crate::i965::vec4::{Cmod, Dst, DstFile, Instr, Mask, Opcode, OpcodeKind, Predicate, RegType, Src};
 use crate::nir::{Alu, AluSrc, BaseType, Op};
 use crate::select::SelectError;
@@ -183,7 +184,7 @@ impl Selector<'_> {
         let b = self.operand(&alu.srcs[2], components);
         let mask = Mask::first(components);
         let predicate = match mask.single() {
-            Some(channel) if self.rules.replicate_sel => Predicate::replicate(channel),
+            Some(channel) if self.features.contains(Feature::ReplicateSel) => Predicate::replicate(channel),
             _ => Predicate::Normal,
         };
         let dst = Dst { file: DstFile::Vgrf(self.define(alu.def)), mask, ty: RegType::Ud };

@@ -12,6 +12,7 @@ pub(crate) mod alu;
 pub(crate) mod operands;
 pub(crate) mod walk;
 
+use crate::features::{Feature, Features};
 use crate::i965::vec4::{
     Cmod, Dst, DstFile, Mask, Message, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle,
 };
@@ -20,15 +21,6 @@ use crate::select::SelectError;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use walk::{Code, Selection};
-
-/// The forms of code that selection emits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// A selection of one channel reads the flag of that channel only: "i965/vec4: select predicate based on writemask for sel emissions".
-    pub replicate_sel: bool,
-    /// A branch reads the flag of x only: "i965/vec4: nir_emit_if doesn't need to predicate based on all the channels".
-    pub replicate_if: bool,
-}
 
 /// The registers of the components of a nir value: consecutive channels of a register.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +31,7 @@ struct Location {
 
 struct Selector<'a> {
     code: Code<'a>,
-    rules: Rules,
+    features: Features,
     locations: SecondaryMap<Def, Option<Location>>,
     /// The registers that the sources of phis are copied to, by phi.
     incoming: FxHashMap<Def, u32>,
@@ -49,10 +41,10 @@ struct Selector<'a> {
 ///
 /// # Errors
 /// If an operation is not supported; the error names it and its location.
-pub fn run(shader: &nir::Shader, rules: Rules) -> Result<Program, SelectError> {
+pub fn run(shader: &nir::Shader, features: Features) -> Result<Program, SelectError> {
     let mut selector = Selector {
         code: Code::new(&shader.entry, Mode::Vec4),
-        rules,
+        features,
         locations: SecondaryMap::new(),
         incoming: FxHashMap::default(),
     };
@@ -208,7 +200,7 @@ impl<'a> Selection<'a> for Selector<'a> {
         let (condition, inverse) = self.without_nots(&AluSrc::identity(condition), 1);
         let condition = self.swizzled(&condition, 1, RegType::D);
         self.code.emit(Opcode::Mov, Dst::null(RegType::D), &[condition]).cmod = Some(Cmod::Nz);
-        (if self.rules.replicate_if { Predicate::ReplicateX } else { Predicate::Normal }, inverse)
+        (if self.features.contains(Feature::ReplicateIf) { Predicate::ReplicateX } else { Predicate::Normal }, inverse)
     }
 
     fn copy_to_phi(&mut self, phi: Def, value: Def) {

@@ -15,10 +15,6 @@ use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
 
-/// All rules of the allocator.
-const RULES: AllocationRules =
-    AllocationRules { coalescing: Coalescing::Vectors, splitting: true, partial_spilling: true, occupancy: true };
-
 /// Assigns registers to a program in SSA form, within the target's files.
 fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     predicates(program, target)?;

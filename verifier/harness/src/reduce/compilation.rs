@@ -29,7 +29,7 @@ fn stage_of(failure: &Failure) -> Option<Stage> {
 }
 
 /// Simpler options, each with one change.
-fn options(now: Options, failure: &Failure, arms: &[Arm]) -> Vec<Options> {
+fn options(now: Options, failure: &Failure, arms: &[(Arm, u32)]) -> Vec<Options> {
     let mut all = Vec::new();
     if let Some(last) = stage_of(failure) {
         all.push(Options { last, ..now });
@@ -45,23 +45,23 @@ fn options(now: Options, failure: &Failure, arms: &[Arm]) -> Vec<Options> {
     all
 }
 
-/// The arms of the failing stage that a compilation counts and can skip.
-fn counted(oracle: &Oracle, shader: &Shader) -> Vec<Arm> {
+/// The arms of the failing stage that a compilation counts and can skip, with their counts.
+fn counted(oracle: &Oracle, shader: &Shader) -> Vec<(Arm, u32)> {
     let Some(stage) = stage_of(oracle.failure()) else { return Vec::new() };
     let options = oracle.options();
     let mut compilation = Compilation::new(shader, &oracle.target(), &options);
     // The stage may panic.
     let _ = catch(|| while let Some(Ok(_)) = compilation.step() {});
-    let counts = compilation.counter().counts().map(|(arm, _)| arm);
-    counts.filter(|arm| arm.info().pass == stage.name() && arm.info().kind == ArmKind::Changes).collect()
+    let is_skippable = |arm: Arm| arm.info().pass == stage.name() && arm.info().kind == ArmKind::Changes;
+    compilation.counter().counts().filter(|&(arm, _)| is_skippable(arm)).collect()
 }
 
 /// More of the arms: each as a whole, then the last applications of one.
-fn skips(now: Skip, arms: &[Arm]) -> impl Iterator<Item = Skip> {
-    let arms = move || arms.iter().copied().filter(move |&arm| !now.has(arm));
-    let ranges = move |arm| {
+fn skips(now: Skip, arms: &[(Arm, u32)]) -> impl Iterator<Item = Skip> {
+    let arms = move || arms.iter().copied().filter(move |&(arm, _)| !now.has(arm));
+    let ranges = move |(arm, count)| {
         let firsts: Vec<u32> = match now.range() {
-            None => (0..FURTHEST).map(|exponent| 1 << exponent).collect(),
+            None => (0..FURTHEST).map(|exponent| 1 << exponent).take_while(|&first| first < count).collect(),
             Some((other, first)) if other == arm => (0..FURTHEST)
                 .rev()
                 .map(|exponent| 1 << exponent)
@@ -72,7 +72,7 @@ fn skips(now: Skip, arms: &[Arm]) -> impl Iterator<Item = Skip> {
         };
         firsts.into_iter().map(move |first| now.and_range(arm, first, u32::MAX))
     };
-    arms().map(move |arm| now.and(arm)).chain(arms().flat_map(ranges))
+    arms().map(move |(arm, _)| now.and(arm)).chain(arms().flat_map(ranges))
 }
 
 /// The exponent of the number of the first application that is skipped at first, at most.
@@ -104,4 +104,26 @@ pub(super) fn run(oracle: &mut Oracle, shader: &Shader) -> bool {
         oracle.set_compilation(target, oracle.options());
     }
     before != (oracle.target(), oracle.options())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The failure needs one application of an arm, and no other arm.
+    #[test]
+    fn the_last_application_that_is_needed_is_found() {
+        for needed in [0, 1, 2, 5, 77, 1000] {
+            let fails = |skip: Skip| {
+                let runs = |(arm, first)| arm != Arm::FoldTwo || first > needed;
+                !skip.has(Arm::FoldTwo) && skip.range().is_none_or(runs)
+            };
+            let mut now = Skip::default();
+            while let Some(next) = skips(now, &[(Arm::FoldTwo, 2000), (Arm::FoldVote, 1)]).find(|&skip| fails(skip)) {
+                assert_ne!(next, now);
+                now = next;
+            }
+            assert_eq!(now.to_string(), format!("fold-vote,fold-two:{}..", needed + 1));
+        }
+    }
 }

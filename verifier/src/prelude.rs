@@ -1,6 +1,8 @@
 //! The items that a user of the library needs: `use ir3_verifier::prelude::*`.
 
 #[doc(no_inline)]
+pub use ir3_compiler::arms::Skip;
+#[doc(no_inline)]
 pub use ir3_compiler::compilation::Compilation;
 #[doc(no_inline)]
 pub use ir3_compiler::pipeline::{Feature, Options, OwnPass, Stage};

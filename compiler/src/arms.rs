@@ -303,11 +303,6 @@ impl Counter {
         Self { counts: [const { Cell::new(0) }; Arm::COUNT], skip }
     }
 
-    /// A counter for a trial, whose counts do not matter.
-    pub fn for_trial(&self) -> Self {
-        Self::new(self.skip)
-    }
-
     /// Counts an arm. Returns false if this application is skipped: then the pass makes no change.
     #[inline]
     pub fn may(&self, arm: Arm) -> bool {

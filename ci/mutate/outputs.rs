@@ -5,8 +5,8 @@
 //! `outputs GPU SEED PROGRAMS`
 
 use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::i965::vec4;
 use ir3_compiler::stats::Stats;
-use ir3_compiler::vec4;
 use ir3_programs::generator::{self, Features};
 use ir3_programs::seeds::program_seed;
 use ir3_verifier::prelude::*;

@@ -5,11 +5,11 @@
 //! halves, full registers and vectors of two and four in the file of a6xx. With a window of 40 most of them have optimistic nodes.
 
 use cpu_time::ThreadTime;
-use ir3_compiler::regalloc::graph_colouring::Rotation;
-use ir3_compiler::regalloc::graph_colouring::classes::{Class, Classes, ClassesBuilder, Register};
-use ir3_compiler::regalloc::graph_colouring::graph::{GraphBuilder, Node};
-use ir3_compiler::regalloc::graph_colouring::select::{Search, select, wrong_node};
-use ir3_compiler::regalloc::graph_colouring::simplify::simplify;
+use ir3_compiler::graph_colouring::Rotation;
+use ir3_compiler::graph_colouring::classes::{Class, Classes, ClassesBuilder, Register};
+use ir3_compiler::graph_colouring::graph::{GraphBuilder, Node};
+use ir3_compiler::graph_colouring::select::{select, wrong_node};
+use ir3_compiler::graph_colouring::simplify::simplify;
 
 /// Units of the file.
 const UNITS: u16 = 384;
@@ -42,7 +42,7 @@ fn run(classes: &Classes, list: &[Class], count: usize, window: usize) -> (usize
     let graph = builder.finish();
     let stack = simplify(&graph, classes);
     let optimistic = stack.entries.iter().filter(|entry| entry.is_optimistic).count();
-    let result = select(&graph, classes, &stack, Search { rotation: Rotation::Document, ..Search::default() });
+    let result = select(&graph, classes, &stack, Rotation::Document);
     let time = start.elapsed().as_secs_f64() * 1e3;
     if let Ok(registers) = &result {
         assert_eq!(wrong_node(&graph, classes, registers), None);

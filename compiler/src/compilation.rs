@@ -4,11 +4,12 @@
 //! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the current program.
 //! [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the order of the stages and runs each.
 
-use crate::pipeline::{self, Change, CompileError, Options, Stage};
+use crate::arms::Counter;
+use crate::i965::vec4;
+use crate::pipeline::{self, Change, CompileError, Context, Options, Stage};
 use crate::target::{Backend, Target};
-use crate::{ir3, nir, vec4};
+use crate::{ir3, nir};
 use std::borrow::Cow;
-use std::cell::Cell;
 
 /// A program in nir, vec4 or ir3.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +35,6 @@ pub enum ProgramMut<'a, 's> {
 
 /// Changes the program after a stage, as a planted bug does.
 pub type Hook<'h> = &'h mut dyn FnMut(Stage, ProgramMut<'_, '_>) -> Change;
-
-/// A callback for the compilations of a thread: receives the shader (with `None`), then the program after each stage.
-pub type Observer = fn(Option<Stage>, ProgramRef<'_>);
-
-thread_local! {
-    static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
-}
-
-/// Sets or removes the observer of the compilations of this thread.
-pub fn observe(observer: Option<Observer>) {
-    OBSERVER.set(observer);
-}
 
 /// The result of [`Compilation::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +64,7 @@ pub struct Compilation<'s, 'h> {
     stages: std::vec::IntoIter<Stage>,
     /// The last stage that ran, or the one that is running.
     last: Option<Stage>,
+    counter: Counter,
     hook: Option<Hook<'h>>,
 }
 
@@ -83,9 +73,6 @@ impl<'s, 'h> Compilation<'s, 'h> {
     pub fn new(shader: &'s nir::Shader, target: &Target, options: &Options) -> Self {
         let stages: Vec<Stage> =
             Stage::every().filter(|&stage| options.runs(stage) && stage.is_of(target.backend)).collect();
-        if let Some(observer) = OBSERVER.get() {
-            observer(None, ProgramRef::Nir(shader));
-        }
         Self {
             target: *target,
             options: *options,
@@ -93,6 +80,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
             program: Current::Nir,
             stages: stages.into_iter(),
             last: None,
+            counter: Counter::new(options.skip),
             hook: None,
         }
     }
@@ -118,6 +106,11 @@ impl<'s, 'h> Compilation<'s, 'h> {
         &self.shader
     }
 
+    /// The counts of the arms so far.
+    pub fn counter(&self) -> &Counter {
+        &self.counter
+    }
+
     /// The stage that [`step`](Self::step) runs next.
     pub fn next_stage(&self) -> Option<Stage> {
         self.stages.as_slice().first().copied()
@@ -138,25 +131,25 @@ impl<'s, 'h> Compilation<'s, 'h> {
         let ran = self.run(stage);
         if ran.is_err() {
             self.stages = Vec::new().into_iter();
-        } else if let Some(observer) = OBSERVER.get() {
-            observer(Some(stage), self.program());
         }
         Some(ran.map(|change| Step { stage, change }))
     }
 
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
+        let context = Context { target: &self.target, options: &self.options, counter: &self.counter };
         let mut change = match &mut self.program {
-            Current::Nir if stage < Stage::Vec4Select => pipeline::run_nir_stage(stage, &mut self.shader, &self.target),
+            Current::Nir if stage < Stage::Vec4Select => context.run_nir(stage, &mut self.shader)?,
             Current::Nir if matches!(stage, Stage::Vec4Select | Stage::ScalarSelect) => {
                 self.program = Current::Vec4(Box::new(pipeline::select_vec4(stage, &self.shader, &self.options)?));
                 Change::Something
             }
-            Current::Vec4(program) => pipeline::run_vec4_stage(stage, program, &self.options),
+            Current::Vec4(program) => context.run_vec4(stage, program)?,
             Current::Nir => {
-                self.program = Current::Ir3(Box::new(pipeline::select(&self.shader, &self.target)?));
+                self.program =
+                    Current::Ir3(Box::new(pipeline::select_counted(&self.shader, &self.target, &self.counter)?));
                 Change::Something
             }
-            Current::Ir3(program) => pipeline::run_stage(stage, program, &self.target, &self.options)?,
+            Current::Ir3(program) => context.run_ir3(stage, program)?,
         };
         if let Some(hook) = &mut self.hook {
             let program = match &mut self.program {

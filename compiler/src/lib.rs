@@ -3,11 +3,15 @@
 //! A program is translated from [`nir`] by instruction selection to [`ir3`] in SSA form, then to registers. This crate
 //! does not depend on the verifier that checks it.
 
+pub mod arms;
 pub mod compilation;
 mod cursor;
 pub mod delays;
 pub mod encode;
+pub mod features;
 pub mod graph;
+pub mod graph_colouring;
+pub mod i965;
 pub mod ir3;
 pub mod legalize;
 pub mod log_line;
@@ -19,16 +23,11 @@ pub mod nir;
 pub mod nir_passes;
 pub mod opt;
 pub mod pipeline;
-pub mod reached;
+
 pub mod regalloc;
 pub mod repeat;
-pub mod scalar_passes;
-pub mod scalar_select;
 pub mod schedule;
 pub mod select;
 pub mod stats;
 pub mod target;
-pub mod vec4;
-pub mod vec4_passes;
-pub mod vec4_select;
 pub mod words;

@@ -34,7 +34,6 @@ use crate::ir3::{
     Attrs, Block, BlockData, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, Round, Src, SrcOperand, Type,
     reconvergence,
 };
-use crate::reached::{Arm, reached};
 
 /// Returns true if there is a macro.
 pub fn is_needed(program: &Program) -> bool {
@@ -65,18 +64,6 @@ fn expand(program: &mut Program, position: usize, at: usize) {
     let block = program.layout[position];
     let instr = program.blocks[block].instrs[at];
     let data = program.instrs[instr].clone();
-    reached(match data.opcode {
-        Opcode::BallotMacro => Arm::SubgroupBallot,
-        Opcode::AnyMacro => Arm::SubgroupAny,
-        Opcode::AllMacro => Arm::SubgroupAll,
-        Opcode::ElectMacro => Arm::SubgroupElect,
-        Opcode::ReadCondMacro => Arm::SubgroupReadCond,
-        Opcode::ReadFirstMacro => Arm::SubgroupReadFirst,
-        Opcode::ReadGetlastMacro => Arm::SubgroupReadLast,
-        Opcode::ShpsMacro => Arm::SubgroupPreamble,
-        Opcode::ScanMacro => Arm::SubgroupScan,
-        _ => Arm::SubgroupScanClusters,
-    });
     if data.opcode == Opcode::ReadFirstMacro {
         let (dst, src) = (data.dsts[0], data.srcs[0]);
         program.instrs[instr] = InstrData { srcs: data.srcs, ..copy(dst, src) };

@@ -5,25 +5,26 @@
 //! if their destinations are consecutive registers, and each source either is consecutive too or the same in all of
 //! them. None may read a result of an earlier one of the group: nothing waits between repetitions.
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{
     Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, SrcOperand, WriteMask,
 };
-use crate::reached::{Arm, reached};
 use crate::target::Target;
 
 /// The maximum number of instructions in a group.
 const MOST: u8 = 4;
 
 /// Merges the instructions of a program with registers.
-pub fn run(program: &mut Program, target: &Target) {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let list = std::mem::take(&mut program.blocks[block].instrs);
         let mut out: Vec<Instr> = Vec::with_capacity(list.len());
         for instr in list {
-            let merged =
-                out.last().and_then(|&last| merge(program, target, &program.instrs[last], &program.instrs[instr]));
+            let merged = out
+                .last()
+                .and_then(|&last| merge(program, target, &program.instrs[last], &program.instrs[instr], counter));
             match (merged, out.last()) {
                 (Some(merged), Some(&last)) => program.instrs[last] = merged,
                 _ => out.push(instr),
@@ -36,7 +37,13 @@ pub fn run(program: &mut Program, target: &Target) {
 }
 
 /// The group with one more instruction, if `next` is its continuation.
-fn merge(program: &Program, target: &Target, group: &InstrData, next: &InstrData) -> Option<InstrData> {
+fn merge(
+    program: &Program,
+    target: &Target,
+    group: &InstrData,
+    next: &InstrData,
+    counter: &Counter,
+) -> Option<InstrData> {
     let opcode = group.opcode;
     let can_repeat = opcode.can_repeat() && opcode != Opcode::Nop && (opcode != Opcode::BaryF || target.has_rpt_bary_f);
     let count = group.repeat + 1;
@@ -55,16 +62,18 @@ fn merge(program: &Program, target: &Target, group: &InstrData, next: &InstrData
     let mut merged = group.clone();
     for (src, next_src) in merged.srcs.iter_mut().zip(&next.srcs) {
         if RegisterSet::of_src(program, target, next_src).meets(&written) {
-            reached(Arm::RepeatReads);
+            counter.count(Arm::RepeatReads);
             return None;
         }
         let Some(next) = continued(opcode, src, next_src, count) else {
-            reached(Arm::RepeatSource);
+            counter.count(Arm::RepeatSource);
             return None;
         };
         *src = next;
     }
-    reached(Arm::Repeated);
+    if !counter.may(Arm::Repeated) {
+        return None;
+    }
     merged.repeat = count;
     merged.dsts[0].mask = WriteMask::first(u32::from(count) + 1);
     Some(merged)

@@ -13,6 +13,7 @@
 mod programs;
 
 use cpu_time::ThreadTime;
+use ir3_compiler::arms::Counter;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::regalloc;
 use ir3_compiler::schedule::{before, dependencies::ScheduleRules};
@@ -35,7 +36,7 @@ fn time(program: &Program, target: &Target, runs: usize) -> [f64; PARTS.len()] {
         let predicates = part();
         regalloc::run_within(&mut program, target, target.register_files()).expect("it fits");
         let assignment = part();
-        regalloc::lower_copies::run(&mut program, target).expect("copies can be lowered");
+        regalloc::lower_copies::run(&mut program, target, &Counter::default()).expect("copies can be lowered");
         [predicates, assignment, part()]
     };
     let total = |parts: &[f64; PARTS.len()]| parts.iter().sum::<f64>();

@@ -8,6 +8,7 @@
 mod programs;
 
 use cpu_time::ThreadTime;
+use ir3_compiler::arms::Counter;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc;
@@ -55,7 +56,7 @@ fn main() {
             let mut assigned = program.clone();
             regalloc::run_within(&mut assigned, &machine, machine.register_files()).expect("it fits");
             let mut lowered = assigned.clone();
-            regalloc::lower_copies::run(&mut lowered, &machine).expect("copies can be lowered");
+            regalloc::lower_copies::run(&mut lowered, &machine, &Counter::default()).expect("copies can be lowered");
             let each = [(&program, &assigned), (&assigned, &lowered)]
                 .map(|(source, target)| time(source, target, &machine, runs) / count as f64);
             let slower = each[0].max(each[1]);

@@ -15,12 +15,15 @@ fn order_operands(program: &mut ir3::Program) {
     }
 }
 
+/// The pass, by the name that reports have.
+pub const OWN_PASS: OwnPass = OwnPass::new("order-operands", order_operands);
+
 /// Finds failures of the pass in generated programs, writes their bundles into a folder, and reduces and groups these.
 ///
 /// # Errors
 /// If a bundle cannot be written.
 pub fn test_own_pass(folder: &Path) -> Result<Triage, Box<dyn Error>> {
-    let own_pass = Some(OwnPass::new("order-operands", order_operands));
+    let own_pass = Some(OWN_PASS);
     let campaign = Campaign { options: Options { own_pass, ..Options::default() }, jobs: 1, ..Campaign::default() };
     let (mut bundles, never) = (Vec::new(), AtomicBool::new(false));
     let mut found = |finding: &Finding<'_>| {
@@ -30,13 +33,13 @@ pub fn test_own_pass(folder: &Path) -> Result<Triage, Box<dyn Error>> {
     };
     campaign.run(&never, &mut found, &mut |_| ());
     let bundles = bundles.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(triage(&bundles, &TriageOptions::default(), &never, &|_| ()))
+    Ok(triage(&bundles, &TriageOptions { own_pass, ..TriageOptions::default() }, &never, &|_| ()))
 }
 
 #[allow(dead_code, reason = "a test runs it on a folder of its own")]
 fn main() -> Result<(), Box<dyn Error>> {
     for group in test_own_pass(Path::new("own-pass-failures"))?.groups {
-        let case = read_bundle(&group.folder)?;
+        let case = read_bundle_with(&group.folder, Some(OWN_PASS))?;
         println!("{}: {}\n{}", case.symptom.stage, case.symptom.message, nir::text::write(&case.program));
     }
     Ok(())

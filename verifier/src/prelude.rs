@@ -1,6 +1,8 @@
 //! The items that a user of the library needs: `use ir3_verifier::prelude::*`.
 
 #[doc(no_inline)]
+pub use ir3_compiler::arms::Skip;
+#[doc(no_inline)]
 pub use ir3_compiler::compilation::Compilation;
 #[doc(no_inline)]
 pub use ir3_compiler::pipeline::{Feature, Options, OwnPass, Stage};
@@ -20,7 +22,9 @@ pub use ir3_harness::check::{
 #[doc(inline)]
 pub use ir3_harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
 #[doc(inline)]
-pub use ir3_harness::report::bundle::{Case, read as read_bundle, write as write_bundle};
+pub use ir3_harness::report::bundle::{
+    Case, read as read_bundle, read_with as read_bundle_with, write as write_bundle,
+};
 #[doc(inline)]
 pub use ir3_harness::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]

@@ -1,15 +1,14 @@
-//! Graph colouring: its results are right with every rule of rotation, and each of its planted bugs is refuted after the stage that has it.
+//! Graph colouring: its results are right with every rule of rotation, and planted bugs are refuted after register allocation.
 
 use crate::common::reloads;
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{Opcode, Program};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Rotation, Stage};
-use ir3_compiler::regalloc::Error;
-use ir3_compiler::regalloc::graph_colouring::{self, Fault, Settings};
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Checker, Verdict};
 use ir3_programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
+use ir3_programs::planted_bugs;
 use ir3_prove::registers;
 use ir3_semantics::environment::env::Env;
 
@@ -96,91 +95,22 @@ fn five_instructions_are_lost_by_dense_packing() {
     }
 }
 
-/// The results of programs with a planted bug.
-#[derive(Debug, Default)]
-struct Outcome {
-    /// The result is another one than without the bug.
-    changed: u32,
-    /// A run, or a postcondition of the stage, refutes it.
-    refuted: u32,
-    /// The register checker has no proof.
-    unproved: u32,
-    /// The allocator noticed that it had broken an invariant.
-    noticed: u32,
-}
-
-/// Plants a bug in the allocation of generated programs.
-fn planted(fault: Fault) -> Outcome {
-    let target = Target::default();
-    let registers = RegisterLimit::Registers(if fault == Fault::WrongQ { 8 } else { 24 });
-    let mut outcome = Outcome::default();
-    for seed in 0..120u64 {
-        let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
-        let shader = from_seed(seed, profile, Features::of(&target)).shader;
-        let mut before: Option<Program> = None;
-        let (mut is_changed, mut is_unproved, mut is_noticed) = (false, false, false);
-        let mut plant = |stage: Stage, program: &mut Program| {
-            if stage == Stage::Select && fault == Fault::Recoloured {
-                assign_fixed_registers(&mut Seeded::new(seed), program, target.merged_regs, 48);
-            }
-            if stage == Stage::Spill {
-                before = Some(program.clone());
-            }
-            if stage == Stage::RegisterAllocation
-                && let Some(source) = &before
-            {
-                let mut wrong = source.clone();
-                let settings = Settings { rotation: Rotation::Old, fault: Some(fault) };
-                match graph_colouring::run(&mut wrong, &target, registers, settings) {
-                    Ok(()) => {
-                        is_changed = wrong != *program;
-                        is_unproved = is_changed && registers::prove(source, &wrong, &target).is_err();
-                        *program = wrong;
-                    }
-                    Err(Error::Malformed { what }) => is_noticed = what.contains("p and q"),
-                    Err(_) => {}
-                }
-            }
-        };
-        let mut checker = Checker::new(target, options(Rotation::Old, registers));
-        let report = checker.program(&shader, &Env::from_seeds(&[seed, seed + 1]), Some(&mut plant));
-        let stages = report.boundaries.iter().filter(|row| row.verdict.is_refuted()).map(|row| row.stage);
-        let first = stages.min();
-        let broken = report.refusal.as_ref().map(|error| error.stage);
-        if first.is_some() || broken.is_some_and(|stage| stage >= Stage::RegisterAllocation) {
-            assert!(is_changed, "{fault}, seed {seed}: refuted without the bug");
-        }
-        // Registers that cannot be encoded are refused where moves are, at the latest.
-        let at_its_stage = first == Some(Stage::RegisterAllocation)
-            || broken.is_some_and(|stage| matches!(stage, Stage::RegisterAllocation | Stage::LowerCopies));
-        outcome.changed += u32::from(is_changed);
-        outcome.refuted += u32::from(at_its_stage);
-        outcome.unproved += u32::from(is_unproved);
-        outcome.noticed += u32::from(is_noticed);
-    }
-    println!("{fault}: {outcome:?}");
-    outcome
-}
-
 #[test]
 fn planted_bugs_are_refuted_after_register_allocation() {
-    for fault in [Fault::MissingEdge, Fault::SubRegister, Fault::OutOfClass, Fault::DeadTooEarly] {
-        let outcome = planted(fault);
-        assert!(outcome.refuted > 5 && outcome.unproved > 5, "{fault}: {outcome:?}");
+    let target = Target::default();
+    for name in ["live-range", "half-overlap"] {
+        let bug = planted_bugs::by_name(name).expect("a planted bug");
+        let refuted = (0..120u64).filter(|&seed| {
+            let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
+            let shader = from_seed(seed, profile, Features::of(&target)).shader;
+            let mut checker = Checker::new(target, options(Rotation::Old, RegisterLimit::Registers(24)));
+            let report = checker.program(&shader, &Env::from_seeds(&[seed, seed + 1]), Some(&mut bug.change()));
+            let stage = report.boundaries.iter().find(|row| row.verdict.is_refuted()).map(|row| row.stage);
+            assert!(stage.is_none_or(|stage| stage == Stage::RegisterAllocation), "{name}, seed {seed}: {stage:?}");
+            stage.is_some()
+        });
+        assert!(refuted.count() > 5, "{name}");
     }
-}
-
-#[test]
-fn given_registers_that_were_recoloured_are_noticed() {
-    let outcome = planted(Fault::Recoloured);
-    assert!(outcome.refuted > 5, "{outcome:?}");
-}
-
-/// With a wrong `q` a node seems to be sure of a register. Selection finds none, which is a broken invariant, not a reason to spill.
-#[test]
-fn wrong_q_is_noticed() {
-    let outcome = planted(Fault::WrongQ);
-    assert!(outcome.noticed > 5, "{outcome:?}");
 }
 
 #[test]

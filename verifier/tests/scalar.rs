@@ -1,10 +1,10 @@
 //! The scalar backend for Gen7: its planted bugs, the forms of the carry, and matched pairs.
 
 use ir3_compiler::compilation::compile_vec4;
+use ir3_compiler::i965::vec4::{Cmod, Mode, Opcode, Program, text};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::GEN7_SCALAR;
-use ir3_compiler::vec4::{Cmod, Mode, Opcode, Program, text};
 use ir3_harness::check::{Checker, EngineKind, Engines, Policy, Smt, Verdict};
 use ir3_programs::generator::{self, Features, Profile};
 use ir3_programs::planted_bugs::{PlantedBug, scalar};
@@ -43,7 +43,7 @@ fn corpus(name: &str) -> nir::Shader {
     nir::text::read(&text).expect("a shader")
 }
 
-fn count(program: &Program, wanted: impl Fn(&ir3_compiler::vec4::Instr) -> bool) -> usize {
+fn count(program: &Program, wanted: impl Fn(&ir3_compiler::i965::vec4::Instr) -> bool) -> usize {
     program.instrs.iter().filter(|instr| wanted(instr)).count()
 }
 

@@ -1,6 +1,7 @@
 //! Random programs in register files that are just large enough, so that values have to be moved to free registers,
 //! with lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
 
+use ir3_compiler::arms::Counter;
 use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};
 use ir3_compiler::target::{RegisterFiles, Target};
@@ -49,7 +50,7 @@ fn programs_survive_small_register_files() {
         };
         for lowered in [false, true] {
             if lowered {
-                regalloc::lower_copies::run(&mut allocated, &target).unwrap();
+                regalloc::lower_copies::run(&mut allocated, &target, &Counter::default()).unwrap();
             }
             let decoded = interp::ir3::Decoded::new(&allocated, &target).unwrap();
             let actual = decoded.run(&env, 4 * FUEL, &mut scratch);

@@ -17,7 +17,7 @@ use cpu_time::ProcessTime;
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
-use ir3_compiler::pipeline::{self, Feature, Features, Options};
+use ir3_compiler::pipeline::{self, Feature, Options};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_semantics::environment::env::Env;
@@ -202,20 +202,16 @@ impl Counters {
     }
 }
 
-/// All features that affect conditions.
-fn conditions() -> Features {
-    use Feature::*;
-    [DeMorgan, Negations, BranchAndOr, PredicateComparisons, PredicateBitops].into_iter().collect()
-}
-
 /// All features, up to registers: the instructions that legalization adds depend on the code around a tree.
 fn with_folding() -> Options {
     Options { last: pipeline::Stage::LowerCopies, ..Options::default() }
 }
 
-/// Options without these features.
+/// Options without folds of conditions.
 fn without_folding() -> Options {
-    Options { features: Features::all() - conditions(), ..with_folding() }
+    let arms = "fold-inverted-branch,fold-selection,fold-wide-selection,fold-negated-operand,fold-two,fold-predicate-comparison,\
+                fold-predicate-bitop,fold-predicate-copy";
+    Options { skip: arms.parse().expect("arms"), ..with_folding().without(Feature::DeMorgan) }
 }
 
 /// Compiles trees and runs them.

@@ -31,8 +31,8 @@ const LEFT_OUT: [&str; 16] = [
     "ir3/builder.rs",
     "machine/listing.rs",
     "machine/encoding/print.rs",
-    "vec4/text.rs",
-    "vec4/validate.rs",
+    "i965/vec4/text.rs",
+    "i965/vec4/validate.rs",
     "pipeline",
 ];
 

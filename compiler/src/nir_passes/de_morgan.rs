@@ -9,8 +9,8 @@
 //! uses than ifs. Otherwise two negations would replace one.
 
 use super::{Rewriter, Rule, Table, Term};
+use crate::arms::{Arm, Counter};
 use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};
-use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -45,7 +45,7 @@ pub fn is_needed(function: &Function) -> bool {
 }
 
 /// Rewrites all of them.
-pub fn run(function: &mut Function) {
+pub fn run(function: &mut Function, counter: &Counter) {
     let reads = Reads::of(function);
     let all: Vec<_> = function.instrs_in_order().filter(|&(_, instr)| reads.pays(function, instr)).collect();
     let mut next_index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
@@ -55,11 +55,14 @@ pub fn run(function: &mut Function) {
             let def = alu.def;
             let bits = function.defs[def].bit_size;
             let Some(bindings) = rule.matches(function, alu.op, &alu.srcs, bits) else { continue };
+            let arm = if rule.name == RULES[0].name { Arm::DeMorganAnd } else { Arm::DeMorganOr };
+            if !counter.may(arm) {
+                break;
+            }
             let mut rewriter = Rewriter { function, block, before: instr, simpler: Table::Simpler, next_index };
             let done = rewriter.replace(rule, &bindings, def);
             next_index = rewriter.next_index;
             if done {
-                reached(if rule.name == RULES[0].name { Arm::DeMorganAnd } else { Arm::DeMorganOr });
                 break;
             }
         }

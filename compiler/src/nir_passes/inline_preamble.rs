@@ -6,11 +6,11 @@
 //!
 //! Not all preambles can be inlined ([`obstacle`]): a word that is loaded at a computed offset may be any, for example.
 
+use crate::arms::{Arm, Counter};
 use crate::nir::preamble::{Preamble, intrinsic, obstacle, words};
 use crate::nir::{
     Access, AluSrc, Block, CfNode, Def, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
 };
-use crate::reached::{Arm, reached};
 use rustc_hash::FxHashMap;
 
 /// Returns true if the program has a preamble that can be inlined.
@@ -22,7 +22,7 @@ pub fn is_needed(function: &Function) -> bool {
 ///
 /// # Panics
 /// If it is not [needed](is_needed).
-pub fn run(function: &mut Function) {
+pub fn run(function: &mut Function, counter: &Counter) {
     let Preamble { before, test, body, end, after } = Preamble::of(function).expect("it is needed");
     let body = body.to_vec();
     let first_block = |list: &[CfNode]| match list.first() {
@@ -46,7 +46,7 @@ pub fn run(function: &mut Function) {
     list.pop();
     list.extend(function.body.drain(2..));
     function.body = list;
-    forward(function);
+    forward(function, counter);
 }
 
 /// The content of a word of the constant file.
@@ -73,7 +73,7 @@ impl Word {
 }
 
 /// Removes the instructions of the preamble, and replaces loads by the stored values.
-fn forward(function: &mut Function) {
+fn forward(function: &mut Function, counter: &Counter) {
     let mut stored: FxHashMap<i64, Word> = FxHashMap::default();
     let mut removed: Vec<Instr> = Vec::new();
     let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
@@ -100,17 +100,17 @@ fn forward(function: &mut Function) {
                     let at = sources.len();
                     match words[at] {
                         Word::Value(def, component) => {
-                            reached(Arm::PreambleValue);
+                            counter.count(Arm::PreambleValue);
                             sources.push((def, component));
                         }
                         Word::Driver => {
-                            reached(Arm::PreambleDriver);
+                            counter.count(Arm::PreambleDriver);
                             let base = Index::Base(access.indices.base() + at as i32);
                             let load = Intrinsic { indices: Indices::from([base]), ..access.clone() };
                             sources.push((load_words(function, (block, instr), load, 1), 0));
                         }
                         Word::Buffer(buffer, offset, number) => {
-                            reached(Arm::PreambleBuffer);
+                            counter.count(Arm::PreambleBuffer);
                             let with = |count: &usize| words[at].is_loaded_with(words[at + count], *count);
                             let count = (1..words.len() - at).take_while(with).count() as u8 + 1;
                             let indices = [

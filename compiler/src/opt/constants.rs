@@ -14,10 +14,10 @@
 //! reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.
 
 use super::operands::place;
+use crate::arms::{Arm, Counter};
 use crate::ir3::const_words::{NamedConstWords, const_limit};
 use crate::ir3::opcode::Numeric;
 use crate::ir3::{Category, Instr, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand, Type};
-use crate::reached::{Arm, reached};
 use crate::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,7 +29,7 @@ pub fn is_needed(program: &Program) -> bool {
 }
 
 /// Makes operations read immediates that they cannot encode from the constant file.
-pub fn run(program: &mut Program, target: &Target) {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let mut free = free_words(program, target).peekable();
     let has_free = !reads_relative(program);
     let mut words: FxHashMap<u32, u16> = program.consts.immediates.iter().map(|&(word, bits)| (bits, word)).collect();
@@ -41,16 +41,13 @@ pub fn run(program: &mut Program, target: &Target) {
                 let Some(bits) = immediate(program, instr, slot) else { continue };
                 let known = words.get(&bits).copied();
                 let Some(word) = known.or_else(|| free.peek().copied().filter(|_| has_free)) else {
-                    reached(Arm::ConstantFull);
+                    counter.count(Arm::ConstantFull);
                     continue;
                 };
-                if known.is_some() {
-                    reached(Arm::ConstantKnown);
-                }
+                let arm = if known.is_some() { Arm::ConstantKnown } else { Arm::ConstantNew };
                 let old = program.instrs[instr].srcs[slot];
                 let new = Src { operand: SrcOperand::Const(word), class: RegClass::general(old.class.half), ..old };
-                if place(program, target, instr, slot, new) && known.is_none() {
-                    reached(Arm::ConstantNew);
+                if place(program, target, instr, slot, new, || counter.may(arm)) && known.is_none() {
                     words.insert(bits, word);
                     program.consts.immediates.push((word, bits));
                     free.next();
@@ -68,11 +65,11 @@ fn reads_relative(program: &Program) -> bool {
 
 /// Declares the immediates of a program that reads words relative to an address, up to the end of the file. `arrays` is
 /// the number of words that the arrays of the shader may have, after the words that are named.
-pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32) {
+pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32, counter: &Counter) {
     if !reads_relative(program) {
         return;
     }
-    reached(Arm::ConstantDeclared);
+    counter.count(Arm::ConstantDeclared);
     let mut free = free_words(program, target).peekable();
     let start = free.peek().map_or(0, |&word| u32::from(word)) + arrays;
     let mut known = FxHashSet::default();

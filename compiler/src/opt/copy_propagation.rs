@@ -16,6 +16,7 @@
 //! contents, so only copies after the last such write are propagated.
 
 use super::operands::place;
+use crate::arms::{Arm, Counter};
 use crate::ir3::legality::takes_flut_immediates;
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
@@ -23,17 +24,17 @@ use crate::ir3::{
     Src, SrcOperand, Type, Value, opcode::Numeric,
 };
 use crate::maps::map_of;
-use crate::reached::{Arm, reached};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
 /// Propagates copies.
-pub fn run(program: &mut Program, target: &Target) {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let shared = SharedValues::new(program);
     let mut pass = Propagation {
         target,
+        counter,
         program,
         vectors: SecondaryMap::new(),
         early: SecondaryMap::new(),
@@ -60,6 +61,7 @@ pub fn run(program: &mut Program, target: &Target) {
 
 struct Propagation<'a> {
     target: &'a Target,
+    counter: &'a Counter,
     program: &'a mut Program,
     /// The vector that a collect rebuilds from its splits.
     vectors: SecondaryMap<Value, PackedOption<Value>>,
@@ -162,15 +164,15 @@ impl Propagation<'_> {
             Copied::Same(from) => {
                 let is_register = matches!(from.operand, SrcOperand::Place(_));
                 if !is_register && (src.flags.contains(OperandFlags::TIED) || data.opcode.is_macro()) {
-                    reached(Arm::CopyTied);
+                    self.counter.count(Arm::CopyTied);
                     return false;
                 }
                 if from.class != src.class && is_register && !self.may_read_shared(instr, slot, from) {
-                    reached(Arm::CopyShared);
+                    self.counter.count(Arm::CopyShared);
                     return false;
                 }
                 let Some(from) = with_reader_mods(data.opcode, from, src.mods) else {
-                    reached(Arm::CopyImmediateMods);
+                    self.counter.count(Arm::CopyImmediateMods);
                     return false;
                 };
                 Src { flags: src.flags, ..from }
@@ -182,19 +184,19 @@ impl Propagation<'_> {
                 };
                 let operates = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3);
                 if !operates || reader != numeric || src.flags.contains(OperandFlags::TIED) {
-                    reached(Arm::CopyConvertedOther);
+                    self.counter.count(Arm::CopyConvertedOther);
                     return false;
                 }
                 Src { flags: src.flags, mods: src.mods, ..from }
             }
             Copied::Modified(from, numeric) => {
                 if data.opcode.info().numeric != numeric || !applies_mods_to_numbers(data.opcode) {
-                    reached(Arm::CopyModifiedOther);
+                    self.counter.count(Arm::CopyModifiedOther);
                     return false;
                 }
                 let mods = if src.mods.contains(Mods::ABS) { src.mods } else { src.mods ^ from.mods };
                 if !data.opcode.source_mods(slot).contains(mods) {
-                    reached(Arm::CopyModifiedUnfit);
+                    self.counter.count(Arm::CopyModifiedUnfit);
                     return false;
                 }
                 Src { flags: src.flags, mods, ..from }
@@ -203,13 +205,15 @@ impl Propagation<'_> {
         let new = match (given, new.operand) {
             (None, _) => new,
             (Some(reg), SrcOperand::Place(Place::Value(value))) if new.class == src.class && new.mods.is_empty() => {
-                reached(Arm::CopyOutput);
+                self.counter.count(Arm::CopyOutput);
                 Src { operand: SrcOperand::Place(Place::Assigned(value, reg)), ..new }
             }
             _ => return false,
         };
-        let placed = place(self.program, self.target, instr, slot, new);
-        reached(if placed { kind } else { Arm::CopyIllegal });
+        let placed = place(self.program, self.target, instr, slot, new, || self.counter.may(kind));
+        if !placed {
+            self.counter.count(Arm::CopyIllegal);
+        }
         placed
     }
 
@@ -322,9 +326,11 @@ impl Propagation<'_> {
         if !fits {
             return;
         }
+        if !self.counter.may(Arm::CopySplit) {
+            return;
+        }
         let ty = if class.half { Type::U16 } else { Type::U32 };
         let data = &mut self.program.instrs[instr];
-        reached(Arm::CopySplit);
         data.opcode = Opcode::Mov;
         data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
         data.srcs[0] = Src { flags: OperandFlags::empty(), ..from };
@@ -352,8 +358,8 @@ impl Propagation<'_> {
             && whole.components == again.components
             && usize::from(whole.components) == data.srcs.len()
             && (1..data.srcs.len()).all(|k| vector_of(k) == Some(vector))
+            && self.counter.may(Arm::CopyVector)
         {
-            reached(Arm::CopyVector);
             self.vectors[dst] = vector.into();
         }
     }

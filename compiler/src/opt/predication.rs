@@ -13,9 +13,9 @@
 //!
 //! There is no size limit, as in Mesa: the largest arm of its logs has 144 instructions.
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{Block, Instr, InstrData, Mods, Opcode, Program, RegFile, reconvergence};
-use crate::reached::{Arm, reached};
 use crate::target::Target;
 
 /// An if that can be predicated.
@@ -31,19 +31,22 @@ struct If {
 
 /// Returns true if there is an if to predicate.
 pub fn is_needed(program: &Program, target: &Target) -> bool {
-    target.has_predication && (0..program.layout.len()).any(|position| candidate(program, position).is_some())
+    let counter = Counter::default();
+    target.has_predication && (0..program.layout.len()).any(|position| candidate(program, position, &counter).is_some())
 }
 
 /// Predicates all candidates.
-pub fn run(program: &mut Program) {
+pub fn run(program: &mut Program, counter: &Counter) {
     let uniformity = Uniformity::new(program);
     for position in 0..program.layout.len() {
-        if let Some(found) = candidate(program, position) {
+        if let Some(found) = candidate(program, position, counter) {
             if !uniformity.parts_lanes(found.from) {
-                reached(Arm::PredicationUniform);
+                counter.count(Arm::PredicationUniform);
                 continue;
             }
-            predicate(program, &found);
+            if counter.may(Arm::Predicated) {
+                predicate(program, &found, counter);
+            }
         }
     }
     // Arms may have been swapped, and inactive lanes do not reconverge at a block.
@@ -53,7 +56,7 @@ pub fn run(program: &mut Program) {
 }
 
 /// The if whose branch ends a block of the layout.
-fn candidate(program: &Program, position: usize) -> Option<If> {
+fn candidate(program: &Program, position: usize, counter: &Counter) -> Option<If> {
     let &[from, first, second] = program.layout.get(position..position + 3)? else { return None };
     let data = &program.blocks[from];
     let branch = *data.instrs.last()?;
@@ -66,7 +69,7 @@ fn candidate(program: &Program, position: usize) -> Option<If> {
     let meets = a.successors == b.successors && matches!(a.successors, [Some(_), None]);
     let alone = [a, b].iter().all(|arm| arm.predecessors[..] == [from]);
     if in_place && meets && alone && ![first, second].into_iter().all(|arm| can_sleep(program, arm)) {
-        reached(Arm::PredicationArm);
+        counter.count(Arm::PredicationArm);
     }
     let fits = in_place && meets && alone && [first, second].into_iter().all(|arm| can_sleep(program, arm));
     fits.then_some(If { from, branch, arms: [yes, no], position: position + 1 })
@@ -85,7 +88,7 @@ fn can_be_in_arm(data: &InstrData) -> bool {
         && !data.srcs.iter().any(|src| special(src.class.file))
 }
 
-fn predicate(program: &mut Program, found: &If) {
+fn predicate(program: &mut Program, found: &If, counter: &Counter) {
     let If { from, branch, arms: [yes, no], position } = *found;
     let condition = program.instrs[branch].srcs[0];
     let mut holds = !condition.mods.contains(Mods::NOT);
@@ -93,11 +96,10 @@ fn predicate(program: &mut Program, found: &If) {
     // An empty arm is better as the second one: that is left out.
     let is_empty = |arm: Block| program.blocks[arm].instrs.len() == 1;
     if is_empty(first) && !is_empty(second) {
-        reached(Arm::PredicationSwapped);
+        counter.count(Arm::PredicationSwapped);
         std::mem::swap(&mut first, &mut second);
         holds = !holds;
     }
-    reached(Arm::Predicated);
     program.layout[position] = first;
     program.layout[position + 1] = second;
     program.blocks[from].successors = [Some(first), Some(second)];

@@ -4,9 +4,9 @@
 //! can clamp its own result, that operation does so and the `max.f` is removed: the clamp of a number is the same in
 //! both places, and that of a NaN is 0 in both.
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::{Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value};
 use crate::maps::map_of;
-use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -16,7 +16,7 @@ pub fn is_needed(program: &Program) -> bool {
 }
 
 /// Folds the clamps.
-pub fn run(program: &mut Program) {
+pub fn run(program: &mut Program, counter: &Counter) {
     let mut reads = map_of::<Value, u32>(program.values.len());
     for (_, instr) in program.iter_instrs() {
         for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
@@ -36,10 +36,12 @@ pub fn run(program: &mut Program) {
             let x = same[x].expand().unwrap_or(x);
             let def = program.values[x].instr;
             if !sole || !computes_float(program, def, x) {
-                reached(Arm::SaturationOther);
+                counter.count(Arm::SaturationOther);
                 return true;
             }
-            reached(Arm::SaturationFolded);
+            if !counter.may(Arm::SaturationFolded) {
+                return true;
+            }
             program.instrs[def].flags |= InstrFlags::SAT;
             same[result] = x.into();
             false

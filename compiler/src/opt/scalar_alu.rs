@@ -17,6 +17,7 @@
 //!
 //! An operation is not moved if its result would only be copied back.
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::dataflow::Worklist;
 use crate::ir3::legality::valid_source;
 use crate::ir3::readers::Readers;
@@ -27,13 +28,12 @@ use crate::ir3::{
     RegClass, RegFile, Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
 };
 use crate::maps::map_of;
-use crate::reached::{Arm, reached};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 /// Moves uniform computation to the scalar ALU, and computes the program's physical edges.
-pub fn run(program: &mut Program, target: &Target) {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let uniformity = Uniformity::new(program);
     for &block in &program.layout {
         let data = &mut program.blocks[block];
@@ -42,8 +42,8 @@ pub fn run(program: &mut Program, target: &Target) {
         }
     }
     if target.has_shared_regfile {
-        let chosen = Choice::new(program, target, &uniformity).chosen;
-        Rewrite::new(program, &uniformity, chosen).run();
+        let chosen = Choice::new(program, target, &uniformity, counter).chosen;
+        Rewrite::new(program, &uniformity, chosen, counter).run();
     }
     reconvergence::run(program);
 }
@@ -64,12 +64,13 @@ struct Choice<'a> {
     program: &'a Program,
     target: &'a Target,
     uniformity: &'a Uniformity,
+    counter: &'a Counter,
     chosen: SecondaryMap<Value, bool>,
 }
 
 impl<'a> Choice<'a> {
-    fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity) -> Self {
-        let mut this = Self { program, target, uniformity, chosen: map_of(program.values.len()) };
+    fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity, counter: &'a Counter) -> Self {
+        let mut this = Self { program, target, uniformity, counter, chosen: map_of(program.values.len()) };
         this.propose();
         let readers = Readers::new(program);
         let vectors = this.vectors_read_whole();
@@ -77,7 +78,31 @@ impl<'a> Choice<'a> {
         this.withdraw_useless();
         // An operation that remains on the vector ALU may define a half value that a chosen operation reads.
         this.withdraw(&readers, &vectors);
+        if this.withdraw_skipped() {
+            this.withdraw(&readers, &vectors);
+        }
         this
+    }
+
+    /// Withdraws the values that are skipped. Returns true if there are some.
+    fn withdraw_skipped(&mut self) -> bool {
+        let mut some = false;
+        for (_, instr) in self.program.iter_instrs() {
+            let data = &self.program.instrs[instr];
+            let Some(value) = data.dsts.first().and_then(|dst| dst.value()).filter(|&value| self.chosen[value]) else {
+                continue;
+            };
+            let arm = match data.opcode {
+                Opcode::Phi => Arm::ScalarPhi,
+                Opcode::Split | Opcode::Input => Arm::ScalarInput,
+                _ => Arm::ScalarOperation,
+            };
+            if !self.counter.may(arm) {
+                self.chosen[value] = false;
+                some = true;
+            }
+        }
+        some
     }
 
     /// The result of an instruction, if it is the only one and a uniform value in a general register.
@@ -164,7 +189,7 @@ impl<'a> Choice<'a> {
                 }),
             };
             if !keep {
-                reached(Arm::ScalarWithdrawn);
+                self.counter.count(Arm::ScalarWithdrawn);
                 self.chosen[value] = false;
                 readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
             }
@@ -215,7 +240,7 @@ impl<'a> Choice<'a> {
                     // The vector ALU reads at most one shared register, special functions none.
                     let stays = count == 0 || count == 1 && data.opcode.category() != Category::Sfu;
                     if stays && !useful[value] {
-                        reached(Arm::ScalarUseless);
+                        self.counter.count(Arm::ScalarUseless);
                         self.chosen[value] = false;
                     }
                 }
@@ -253,6 +278,7 @@ fn has_scalar_move(ty: Type) -> bool {
 struct Rewrite<'a> {
     program: &'a mut Program,
     uniformity: &'a Uniformity,
+    counter: &'a Counter,
     chosen: SecondaryMap<Value, bool>,
     /// The copy of a value in the other register file.
     copies: SecondaryMap<Value, PackedOption<Value>>,
@@ -261,8 +287,13 @@ struct Rewrite<'a> {
 }
 
 impl<'a> Rewrite<'a> {
-    fn new(program: &'a mut Program, uniformity: &'a Uniformity, chosen: SecondaryMap<Value, bool>) -> Self {
-        Self { program, uniformity, chosen, copies: SecondaryMap::new(), after: SecondaryMap::new() }
+    fn new(
+        program: &'a mut Program,
+        uniformity: &'a Uniformity,
+        chosen: SecondaryMap<Value, bool>,
+        counter: &'a Counter,
+    ) -> Self {
+        Self { program, uniformity, counter, chosen, copies: SecondaryMap::new(), after: SecondaryMap::new() }
     }
 
     fn run(mut self) {
@@ -270,11 +301,6 @@ impl<'a> Rewrite<'a> {
         for &(_, instr) in &list {
             if let Some(value) = self.chosen_result(instr) {
                 let class = shared(self.program.values[value].class);
-                reached(match self.program.instrs[instr].opcode {
-                    Opcode::Phi => Arm::ScalarPhi,
-                    Opcode::Split | Opcode::Input => Arm::ScalarInput,
-                    _ => Arm::ScalarOperation,
-                });
                 self.program.values[value].class = class;
                 self.program.instrs[instr].dsts[0].class = class;
             }
@@ -331,10 +357,11 @@ impl<'a> Rewrite<'a> {
         let constant = is_constant_move(&self.program.instrs[def]);
         if constant {
             data.srcs.push(self.program.instrs[def].srcs[0]);
-            reached(Arm::ScalarCopyConstant);
+            self.counter.count(Arm::ScalarCopyConstant);
             data.attrs = self.program.instrs[def].attrs.clone();
         } else {
-            reached(if file == RegFile::Shared { Arm::ScalarCopyToShared } else { Arm::ScalarCopyToGeneral });
+            let to_shared = file == RegFile::Shared;
+            self.counter.count(if to_shared { Arm::ScalarCopyToShared } else { Arm::ScalarCopyToGeneral });
             let ty = if from.half { Type::U16 } else { Type::U32 };
             data.srcs.push(Src::reg(Place::Value(value), from, WriteMask::SCALAR));
             data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };

@@ -13,13 +13,13 @@
 //! - vectors, immediates and words of the constant file of other blocks: keeping them costs more registers than it
 //!   saves instructions.
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, RepeatLink,
     SrcOperand, Value,
 };
 use crate::maps::map_of;
-use crate::reached::{Arm, reached};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -30,17 +30,8 @@ use std::hash::{Hash, Hasher};
 /// too.
 const LOOKS: usize = 16;
 
-/// The instructions to number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NumberingRules {
-    /// Comparisons.
-    pub comparisons: bool,
-    /// All others.
-    pub others: bool,
-}
-
 /// Removes instructions that compute the same value as an earlier one.
-pub fn run(program: &mut Program, rules: NumberingRules) {
+pub fn run(program: &mut Program, counter: &Counter) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
     let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::default();
@@ -56,12 +47,13 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
                 replace_sources(program, instr, &same);
             }
             let data = &program.instrs[instr];
-            if let Some((reg, value)) = address(data).filter(|_| rules.others) {
+            if let Some((reg, value)) = address(data) {
                 let last = addresses.iter().position(|&(other, _)| other == reg).map(|at| addresses.swap_remove(at).1);
                 let found = last.filter(|&last| is_same(data, &program.instrs[last]));
                 addresses.push((reg, found.unwrap_or(instr)));
-                if let Some(first) = found.and_then(|last| program.instrs[last].dsts[0].value()) {
-                    reached(Arm::NumberAddress);
+                if let Some(first) = found.and_then(|last| program.instrs[last].dsts[0].value())
+                    && counter.may(Arm::NumberAddress)
+                {
                     same[value] = first.into();
                     any = true;
                     return false;
@@ -72,22 +64,20 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
                 addresses.clear();
             }
             writers -= usize::from(data.opcode.writes_consts());
-            let Some(value) = numbered(data, rules, writers > 0) else { return true };
+            let Some(value) = numbered(data, writers > 0) else { return true };
             let candidates = known.entry(hash(data)).or_default();
             if candidates.len() > LOOKS {
-                reached(Arm::NumberLooks);
+                counter.count(Arm::NumberLooks);
             }
             let found = candidates.iter().rev().take(LOOKS).find(|&&(before, other)| {
                 let near = before == block || worth_keeping(data) && dominators.dominates(before, block);
                 near && is_same(data, &program.instrs[other])
             });
-            match found.and_then(|&(_, other)| program.instrs[other].dsts[0].value()) {
+            let compares = matches!(data.attrs, Attrs::Compare(_));
+            let arm = if compares { Arm::NumberComparison } else { Arm::NumberOther };
+            let first = found.and_then(|&(_, other)| program.instrs[other].dsts[0].value());
+            match first.filter(|_| counter.may(arm)) {
                 Some(first) => {
-                    reached(if matches!(data.attrs, Attrs::Compare(_)) {
-                        Arm::NumberComparison
-                    } else {
-                        Arm::NumberOther
-                    });
                     same[value] = first.into();
                     any = true;
                     false
@@ -103,9 +93,7 @@ pub fn run(program: &mut Program, rules: NumberingRules) {
     if any {
         replace_in_phis(program, &same);
     }
-    if rules.comparisons {
-        gather_tests(program);
-    }
+    gather_tests(program, counter);
 }
 
 /// Replaces the results of removed instructions in phis.
@@ -123,7 +111,7 @@ fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOptio
 
 /// If several tests of one value exist, none of which dominates all others, merges them into one after the value's
 /// definition. A long live range of a predicate costs nothing: without a register, it is rematerialised at its uses.
-fn gather_tests(program: &mut Program) {
+fn gather_tests(program: &mut Program, counter: &Counter) {
     // For each tested value: the test that stays, and the number of tests.
     let mut tests = FxHashMap::<Value, (Instr, u32)>::default();
     let mut defined = map_of::<Value, bool>(program.values.len());
@@ -135,10 +123,9 @@ fn gather_tests(program: &mut Program) {
         data.dsts.iter().filter_map(Dst::value).for_each(|value| defined[value] = true);
     }
     tests.retain(|_, (_, count)| *count > 1);
-    if tests.is_empty() {
+    if tests.is_empty() || !counter.may(Arm::NumberTests) {
         return;
     }
-    reached(Arm::NumberTests);
     let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
     let mut first = Vec::new();
     for position in 0..program.layout.len() {
@@ -202,11 +189,10 @@ fn address(data: &InstrData) -> Option<(PhysReg, Value)> {
 }
 
 /// The result of an instruction that computes only that value, from its sources only.
-fn numbered(data: &InstrData, rules: NumberingRules, consts_may_change: bool) -> Option<Value> {
+fn numbered(data: &InstrData, consts_may_change: bool) -> Option<Value> {
     let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
     let compares = matches!(data.attrs, Attrs::Compare(_));
     let plain = data.opcode.is_pure()
-        && if compares { rules.comparisons } else { rules.others }
         && (class.file == RegFile::General || compares && class.file == RegFile::Predicate)
         && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER)
         && data.repeat == 0

@@ -1,12 +1,14 @@
 //! The options of a compilation.
 
-use super::{AllocationRules, Allocator, Coalescing, Feature, Features, Need, OwnPass, RegisterLimit, Stage};
+use super::{Allocator, Feature, Features, Need, OwnPass, RegisterLimit, Skip, Stage};
 
 /// The options of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The enabled features.
     pub features: Features,
+    /// The applications of arms that are skipped.
+    pub skip: Skip,
     /// The last stage that runs.
     pub last: Stage,
     /// The limit on the number of registers.
@@ -21,6 +23,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             features: Features::all(),
+            skip: Skip::default(),
             last: Stage::LAST,
             registers: RegisterLimit::Target,
             allocator: Allocator::Ssa,
@@ -34,25 +37,10 @@ impl Options {
     pub fn runs(&self, stage: Stage) -> bool {
         let is_wanted = match stage.row().need {
             Need::Always => true,
-            Need::Optional => self.features.iter().any(|feature| feature.stage() == stage),
+            Need::Optional(feature) => self.features.contains(feature),
             Need::Given => self.own_pass.is_some(),
         };
         stage <= self.last && is_wanted
-    }
-
-    /// The rules of the SSA allocator, for all stages that depend on them.
-    pub fn allocation_rules(&self) -> AllocationRules {
-        let uses = |feature| self.features.contains(feature);
-        AllocationRules {
-            coalescing: match (uses(Feature::MergeSets), uses(Feature::VectorCoalescing)) {
-                (false, _) => Coalescing::Nothing,
-                (true, false) => Coalescing::Variables,
-                (true, true) => Coalescing::Vectors,
-            },
-            splitting: uses(Feature::LiveRangeSplitting),
-            partial_spilling: uses(Feature::PartialSpilling),
-            occupancy: uses(Feature::Occupancy),
-        }
     }
 
     /// Returns the options without a feature.

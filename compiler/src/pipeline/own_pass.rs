@@ -8,7 +8,6 @@ use crate::ir3::validate::{Form, validate};
 use crate::regalloc;
 use crate::target::Target;
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
 
 /// A function from a program to a program, by name.
 #[derive(Clone, Copy)]
@@ -18,22 +17,10 @@ pub struct OwnPass {
     run: fn(&mut Program),
 }
 
-/// The passes that were made, by name: a report that was written is read as one about the same pass.
-static KNOWN: RwLock<Vec<OwnPass>> = RwLock::new(Vec::new());
-
 impl OwnPass {
-    /// A pass. [`by_name`](Self::by_name) finds it from now on; a later one of the same name replaces it there.
-    pub fn new(name: &'static str, run: fn(&mut Program)) -> Self {
-        let pass = Self { name, run };
-        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|other| other.name != name);
-        known.push(pass);
-        pass
-    }
-
-    /// The pass of a name, if this process has made it.
-    pub fn by_name(name: &str) -> Option<Self> {
-        KNOWN.read().unwrap_or_else(PoisonError::into_inner).iter().find(|pass| pass.name == name).copied()
+    /// A pass. Reports have its name; so has the reader of a report about it.
+    pub const fn new(name: &'static str, run: fn(&mut Program)) -> Self {
+        Self { name, run }
     }
 
     /// Runs the pass.

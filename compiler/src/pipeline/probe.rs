@@ -23,7 +23,7 @@ mod tests {
     use crate::compilation::{Compilation, ProgramMut, compile};
     use crate::ir3::{Opcode, Program};
     use crate::nir::{Shader, text};
-    use crate::pipeline::{Change, Feature, Options, Stage};
+    use crate::pipeline::{Change, Options, Stage};
     use crate::target::Target;
 
     fn shader(lanes: u32) -> Shader {
@@ -46,13 +46,12 @@ impl main {{
         program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::Nop).count()
     }
 
-    /// The row alone gives the stage its name, its place, its feature and its steps in the one loop over the stages.
+    /// The row alone gives the stage its name, its place and its steps in the one loop over the stages.
     #[test]
     fn one_row_and_one_file_add_a_stage() {
         let (target, options) = (Target::default(), Options::default());
         assert_eq!(Stage::from_name("probe"), Some(Stage::Probe));
-        assert_eq!(Feature::from_name("probe").map(Feature::stage), Some(Stage::Probe));
-        assert!(Stage::Probe.is_optional() && !Stage::Probe.moves_values());
+        assert!(Stage::Probe.feature().is_none() && !Stage::Probe.moves_values());
         assert_eq!((Stage::LAST, options.last), (Stage::Probe, Stage::Probe));
         let nops_of = |lanes, options| {
             let shader = shader(lanes);
@@ -61,7 +60,6 @@ impl main {{
         };
         assert_eq!(nops_of(61, options), 1);
         assert_eq!(nops_of(64, options), 0);
-        assert_eq!(nops_of(61, options.without(Feature::Probe)), 0);
         assert_eq!(nops_of(61, Options { last: Stage::LowerSamgq, ..options }), 0);
 
         let (with, without) = (shader(61), shader(64));

@@ -1,41 +1,36 @@
 //! One stage on one program.
 
 use super::*;
+use std::borrow::Borrow;
+
+impl<P> Pass<P> {
+    /// Runs the pass, if it is needed. `to_mut` makes the program mutable.
+    fn run<Q: Borrow<P>>(
+        &self,
+        stage: Stage,
+        program: &mut Q,
+        to_mut: fn(&mut Q) -> &mut P,
+        context: &Context<'_>,
+    ) -> Result<Change, CompileError> {
+        let refused = |reason| CompileError::new(stage, reason);
+        if !(self.is_needed)((*program).borrow(), context).map_err(refused)? {
+            return Ok(Change::Nothing);
+        }
+        (self.run)(to_mut(program), context).map_err(refused)
+    }
+}
 
 /// Runs one of the stages on nir.
-pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
-    match stage.row().functions {
-        Functions::Nir { is_needed, run } if is_needed(shader, target) => {
-            run(shader.to_mut());
-            Change::Something
-        }
-        _ => Change::Nothing,
-    }
-}
-
-/// Runs the stage from nir to a vec4 or scalar program.
 ///
 /// # Errors
-/// If the shader has something that the language does not support.
-pub fn select_vec4(stage: Stage, shader: &nir::Shader, options: &Options) -> Result<vec4::Program, CompileError> {
-    let uses = |feature| options.features.contains(feature);
-    if stage == Stage::ScalarSelect {
-        let mode = if uses(Feature::Simd16) { vec4::Mode::Simd16 } else { vec4::Mode::Simd8 };
-        return scalar_select::run(shader, mode).map_err(|error| CompileError::new(stage, error.into()));
-    }
-    let rules =
-        vec4_select::Rules { replicate_sel: uses(Feature::ReplicateSel), replicate_if: uses(Feature::ReplicateIf) };
-    vec4_select::run(shader, rules).map_err(|error| CompileError::new(Stage::Vec4Select, error.into()))
-}
-
-/// Runs one stage on a vec4 or scalar program. Other stages do nothing here.
-pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Change {
-    match stage.row().functions {
-        Functions::Vec4 { is_needed, run } if is_needed(options.features) && run(program, options.features) => {
-            Change::Something
-        }
-        _ => Change::Nothing,
-    }
+/// If the stage refuses the program.
+pub fn run_nir_stage(
+    stage: Stage,
+    shader: &mut Cow<'_, nir::Shader>,
+    target: &Target,
+    options: &Options,
+) -> Result<Change, CompileError> {
+    Context { target, options, counter: &Counter::new(options.skip) }.run_nir(stage, shader)
 }
 
 /// Runs selection, the stage from nir to ir3.
@@ -43,6 +38,14 @@ pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Optio
 /// # Errors
 /// If the shader has an operation that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
+    select_counted(shader, target, &Counter::default())
+}
+
+pub(crate) fn select_counted(
+    shader: &nir::Shader,
+    target: &Target,
+    counter: &Counter,
+) -> Result<ir3::Program, CompileError> {
     if target.backend != Backend::Ir3 {
         let (operation, reason) = ("shader".to_owned(), format!("{target} has no ir3"));
         let error = SelectError { operation, reason, line: None, instr: None };
@@ -50,7 +53,7 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     }
     let mut program =
         crate::select::run(shader, target).map_err(|error| CompileError::new(Stage::Select, error.into()))?;
-    opt::constants::declare(&mut program, target, array_words(&shader.info));
+    opt::constants::declare(&mut program, target, array_words(&shader.info), counter);
     Ok(program)
 }
 
@@ -81,13 +84,29 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    let refused = |reason| CompileError::new(stage, reason);
-    let context = Context { target, options };
-    match stage.row().functions {
-        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(refused)? => {
-            run(program, &context).map_err(refused)?;
-            Ok(Change::Something)
+    Context { target, options, counter: &Counter::new(options.skip) }.run_ir3(stage, program)
+}
+
+/// One stage on a program, by its language. Stages on another language do nothing.
+impl Context<'_> {
+    pub(crate) fn run_nir(&self, stage: Stage, shader: &mut Cow<'_, nir::Shader>) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Nir(pass) => pass.run(stage, shader, Cow::to_mut, self),
+            _ => Ok(Change::Nothing),
         }
-        _ => Ok(Change::Nothing),
+    }
+
+    pub(crate) fn run_vec4(&self, stage: Stage, program: &mut vec4::Program) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Vec4(pass) => pass.run(stage, program, |program| program, self),
+            _ => Ok(Change::Nothing),
+        }
+    }
+
+    pub(crate) fn run_ir3(&self, stage: Stage, program: &mut ir3::Program) -> Result<Change, CompileError> {
+        match &stage.row().function {
+            Function::Ir3(pass) => pass.run(stage, program, |program| program, self),
+            _ => Ok(Change::Nothing),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Names and properties of stages and features.
+//! Names and properties of stages.
 
 use super::*;
 
@@ -55,9 +55,12 @@ impl Stage {
         self.row().name
     }
 
-    /// Returns true if the stage can be disabled. It has [features](Feature), without which it does not run.
-    pub fn is_optional(self) -> bool {
-        self.row().need == Need::Optional
+    /// The feature without which the stage does not run.
+    pub fn feature(self) -> Option<Feature> {
+        match self.row().need {
+            Need::Optional(feature) => Some(feature),
+            Need::Always | Need::Given => None,
+        }
     }
 
     /// Returns true if it only moves values: it orders instructions, adds moves, spills and reloads, and assigns
@@ -74,56 +77,6 @@ impl Stage {
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::every().find(|stage| stage.name() == name)
-    }
-}
-
-impl Feature {
-    pub(super) fn row(self) -> &'static FeatureRow {
-        &FEATURES[self as usize].1
-    }
-
-    /// Every feature, in the order of the stages.
-    pub fn every() -> impl Iterator<Item = Self> {
-        FEATURES.iter().map(|(feature, _)| *feature)
-    }
-
-    /// The name that the command line and the reports use.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// The feature of a name as [`Feature::name`] gives it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::every().find(|feature| feature.name() == name)
-    }
-
-    /// Returns true if the feature corrects an unsound form of a pass, which stays selectable to see it fail. A failing program is not reduced by
-    /// leaving it out: that would be another failure.
-    pub fn is_correction(self) -> bool {
-        matches!(
-            self,
-            Self::FlagPredicates
-                | Self::FlagExecSizes
-                | Self::FlagWritemasks
-                | Self::FlagBothMasks
-                | Self::CmodWritemasks
-                | Self::CmodSwizzles
-                | Self::CmodLiveChannels
-                | Self::CmodResults
-                | Self::CmodConditions
-                | Self::CmodSaturated
-        )
-    }
-
-    /// The stage of the feature. An [optional](Stage::is_optional) stage with all features disabled does not run.
-    pub fn stage(self) -> Stage {
-        self.row().stage
-    }
-}
-
-impl fmt::Display for Feature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

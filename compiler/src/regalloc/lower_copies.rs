@@ -5,6 +5,7 @@
 
 use super::Error;
 use super::parallel_copy::Sequencer;
+use crate::arms::Counter;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand};
 use crate::target::Target;
 
@@ -12,7 +13,7 @@ use crate::target::Target;
 ///
 /// # Errors
 /// If an operand is not supported, or no sequence of instructions does the copy.
-pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) -> Result<(), Error> {
     let mut sequencer = Sequencer::new(target);
     let mut list = Vec::new();
     for position in 0..program.layout.len() {
@@ -28,7 +29,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
                 add(&mut sequencer, &program.instrs[instr])
                     .ok_or_else(|| Error::unsupported(program, instr, "an operand that is no register"))?;
                 let instrs = &mut program.instrs;
-                let result = sequencer.finish(&mut |data| out.push(instrs.push(data)));
+                let result = sequencer.finish(counter, &mut |data| out.push(instrs.push(data)));
                 result.map_err(|refused| Error::unsupported(program, instr, refused.what()))?;
             } else {
                 out.push(instr);

@@ -8,35 +8,35 @@
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
 //! 4. `liveness`: where each value is live; `array_ranges`: where each array is; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
-//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. With another
-//!    [`Allocator`], [`graph_colouring`] chooses the registers, and the pass assigns them.
+//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. [Graph
+//!    colouring](crate::graph_colouring) chooses the registers in another way, and the pass assigns them.
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
-//! [`AllocationRules`] can disable parts of it; without splitting of live ranges, `unsplit` runs 6.
+//! [Features](crate::features) are parts of it that can be disabled; without splitting of live ranges, `unsplit` runs 6.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
 
+use crate::arms::Counter;
+use crate::features::{Feature, Features};
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
-pub use allocator::Allocator;
+pub use coalescing::Coalescing;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
-pub use rules::{AllocationRules, Coalescing};
 
 mod addresses;
-mod allocator;
-mod array_ranges;
-mod assign;
+pub(crate) mod array_ranges;
+pub(crate) mod assign;
+mod coalescing;
 mod cssa;
-mod file;
+pub(crate) mod file;
 pub mod forest;
 mod given;
-pub mod graph_colouring;
 mod inputs;
 mod limit;
 pub mod liveness;
@@ -50,7 +50,6 @@ mod predicates;
 mod prepare;
 pub mod pressure;
 mod rematerialize;
-mod rules;
 pub mod shared;
 pub mod spill;
 pub mod spill_arrays;
@@ -138,7 +137,7 @@ impl Error {
     }
 
     /// The error for a need of `needed` units where `available` exist.
-    fn spilling(needed: u32, available: u16, half: bool) -> Self {
+    pub(crate) fn spilling(needed: u32, available: u16, half: bool) -> Self {
         let unit = if half { 1 } else { 2 };
         let file = if half { "half" } else { "full" };
         Self::NeedsSpilling { needed: needed.div_ceil(unit), available: u32::from(available) / unit, file }
@@ -185,7 +184,7 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     }
     let files = target_size(program, &pressure, target, limits);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure, &Counter::default())
 }
 
 /// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program needs are
@@ -197,20 +196,21 @@ pub fn run_limited(
     program: &mut Program,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
+    counter: &Counter,
 ) -> Result<(), Error> {
-    let analysis = Analysis::coalesced(program, target, rules.coalescing)?;
+    let analysis = Analysis::coalesced(program, target, Coalescing::of(features))?;
     let pressure = analysis.max_pressure(program);
     let limits = files(&pressure, target, limit);
     if let Some(error) = pressure.excess(&limits) {
         return Err(error);
     }
-    if !rules.splitting {
-        return unsplit::run(program, target, &analysis, &pressure, limit, rules);
+    if !features.contains(Feature::LiveRangeSplitting) {
+        return unsplit::run(program, target, &analysis, &pressure, limit, features, counter);
     }
-    let files = first_size(program, &pressure, target, limit, rules);
+    let files = first_size(program, &pressure, target, limit, features);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target, settings, &pressure)
+    assign::run(program, &analysis, target, settings, &pressure, counter)
 }
 
 /// The registers that a limit allows for a program of this pressure.
@@ -223,8 +223,7 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment by an allocator. Colouring takes more than the minimum, as many as it needs; so does
-/// the SSA allocator without splitting of live ranges.
+/// The registers that a limit allows for a program before register assignment. Without splitting of live ranges, it takes more than the minimum.
 ///
 /// # Errors
 /// If the program cannot be analysed.
@@ -232,13 +231,12 @@ pub fn files_within(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    allocator: Allocator,
-    rules: AllocationRules,
+    features: Features,
 ) -> Result<RegisterFiles, Error> {
-    if !matches!(limit, RegisterLimit::Minimum(_)) || allocator != Allocator::Ssa || !rules.splitting {
+    if !matches!(limit, RegisterLimit::Minimum(_)) || !features.contains(Feature::LiveRangeSplitting) {
         return Ok(limit.files(target));
     }
-    Ok(files(&spill::pressure(program, target, rules.coalescing)?, target, limit))
+    Ok(files(&spill::pressure(program, target, Coalescing::of(features))?, target, limit))
 }
 
 /// The registers that a program of this pressure may use within a limit, before more are tried.
@@ -247,10 +245,10 @@ fn first_size(
     pressure: &Pressure,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 ) -> RegisterFiles {
     let limits = files(pressure, target, limit);
-    if rules.occupancy {
+    if features.contains(Feature::Occupancy) {
         return target_size(program, pressure, target, limits);
     }
     let full = pressure.full.next_multiple_of(8).min(limits.full);

@@ -22,10 +22,10 @@
 //! Some copies are impossible: no instruction swaps a general register with a shared one, and without a scalar ALU none
 //! computes on shared registers. Such copies are [`ImpossibleCopy`].
 
+use crate::arms::{Arm, Counter};
 use crate::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
 };
-use crate::reached::{Arm, reached};
 use crate::target::{Generation, Target};
 
 /// The source of a copy.
@@ -192,8 +192,8 @@ impl Sequencer {
     ///
     /// # Errors
     /// If no sequence implements the copies. The instructions emitted so far are then invalid.
-    pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) -> Result<(), ImpossibleCopy> {
-        let mut out = Emitter { machine: self.machine, emit };
+    pub fn finish(&mut self, counter: &Counter, emit: &mut dyn FnMut(InstrData)) -> Result<(), ImpossibleCopy> {
+        let mut out = Emitter { machine: self.machine, counter, emit };
         let result = match self.pending[..] {
             [] => Ok(()),
             [copy] => out.copy(copy),
@@ -250,7 +250,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
         };
         match pending.iter().position(half_free) {
             Some(i) => {
-                reached(Arm::CopiesHalfFree);
+                out.counter.count(Arm::CopiesHalfFree);
                 split(pending, i);
             }
             None => break,
@@ -266,10 +266,10 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             continue;
         }
         if Space::of(src) != Space::of(copy.dst) {
-            reached(Arm::CopiesAcross);
+            out.counter.count(Arm::CopiesAcross);
             return Err(ImpossibleCopy::AcrossFiles);
         }
-        reached(Arm::CopiesCycle);
+        out.counter.count(Arm::CopiesCycle);
         out.swap(copy.dst, src, copy.half)?;
         // The old value of the destination is in the source now. The copies that are left read all of it or one half: after a swap of halves
         // only halves are left.
@@ -293,6 +293,7 @@ fn split(pending: &mut Vec<Copy>, i: usize) {
 /// Writes the instructions.
 struct Emitter<'a> {
     machine: CopySupport,
+    counter: &'a Counter,
     emit: &'a mut dyn FnMut(InstrData),
 }
 
@@ -341,7 +342,7 @@ impl Emitter<'_> {
     fn copy(&mut self, copy: Copy) -> Result<(), ImpossibleCopy> {
         let Copy { dst: to, src: from, half } = copy;
         if beyond(to, half) {
-            reached(Arm::CopiesBeyond);
+            self.counter.count(Arm::CopiesBeyond);
             let other = if let Source::Unit(unit) = from { unit } else { to };
             return self.with_full_in_reach(to, other, |this, to, other| {
                 let from = if matches!(from, Source::Unit(_)) { Source::Unit(other) } else { from };
@@ -371,16 +372,16 @@ impl Emitter<'_> {
         }
         let whole = src(from & !1, false);
         if from.is_multiple_of(2) {
-            reached(Arm::CopiesLowHalf);
+            self.counter.count(Arm::CopiesLowHalf);
             self.mov(dst(to, true), whole);
         } else if narrows {
-            reached(Arm::CopiesNarrow);
+            self.counter.count(Arm::CopiesNarrow);
             // No move to a shared register shifts: the two halves are temporarily swapped.
             self.swap(from & !1, from, true)?;
             self.mov(dst(to, true), whole);
             self.swap(from & !1, from, true)?;
         } else {
-            reached(Arm::CopiesHighHalf);
+            self.counter.count(Arm::CopiesHighHalf);
             self.push(Opcode::ShrB, &[dst(to, true)], &[whole, Src::immediate(16, false)], Attrs::None);
         }
         Ok(())
@@ -394,17 +395,16 @@ impl Emitter<'_> {
         // The one out of reach first.
         let (a, b) = if beyond(b, half) { (b, a) } else { (a, b) };
         if beyond(a, half) {
-            reached(Arm::CopiesSwapBeyond);
+            self.counter.count(Arm::CopiesSwapBeyond);
             return self.with_full_in_reach(a, b, |this, a, b| this.swap(a, b, half));
         }
         let (dst_a, dst_b, src_a, src_b) = (dst(a, half), dst(b, half), src(a, half), src(b, half));
-        if self.machine.has_swz && !is_shared(a) {
-            reached(Arm::CopiesSwz);
+        if self.machine.has_swz && !is_shared(a) && self.counter.may(Arm::CopiesSwz) {
             let ty = raw_type(half);
             let attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
             self.push(Opcode::Swz, &[dst_a, dst_b], &[src_b, src_a], attrs);
         } else {
-            reached(Arm::CopiesXor);
+            self.counter.count(Arm::CopiesXor);
             for dst in [dst_a, dst_b, dst_a] {
                 self.push(Opcode::XorB, &[dst], &[src_a, src_b], Attrs::None);
             }

@@ -95,13 +95,13 @@ pub struct Analysis {
     coalescing: Coalescing,
     merged: bool,
     /// The live ranges of arrays.
-    pub(super) arrays: ArrayRanges,
+    pub(crate) arrays: ArrayRanges,
     /// The indices of instructions and blocks; empty without arrays.
     pub(super) indices: Indices,
     /// The places of the inputs, if some are given.
-    pub(super) inputs: Option<GivenInputs>,
+    pub(crate) inputs: Option<GivenInputs>,
     /// The places of outputs, if some are given.
-    pub(super) outputs: Vec<GivenOutputs>,
+    pub(crate) outputs: Vec<GivenOutputs>,
 }
 
 impl Analysis {
@@ -134,7 +134,7 @@ impl Analysis {
     }
 
     /// Computes the merge sets again, with these values, too, alone in theirs, and no set wider than `widest` units.
-    pub(super) fn separate(&mut self, program: &Program, apart: &[Value], widest: u16) {
+    pub(crate) fn separate(&mut self, program: &Program, apart: &[Value], widest: u16) {
         let mut all = given_outputs(&self.outputs);
         all.extend_from_slice(apart);
         self.sets = MergeSets::new(program, &self.liveness, &all, widest, self.coalescing);

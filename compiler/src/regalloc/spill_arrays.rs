@@ -12,7 +12,7 @@
 use super::array_ranges::{self, ArrayRanges, Indices};
 use super::pressure::{Analysis, Point, Pressure};
 use super::spill::own_scratch_bytes;
-use super::{AllocationRules, Allocator, Coalescing, Error, RegisterLimit};
+use super::{Coalescing, Error, RegisterLimit};
 use crate::ir3::access::build::{self, MemoryElements};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -34,6 +34,14 @@ const PLANS: usize = 8;
 /// The estimated number of iterations of a loop.
 const ITERATIONS: f32 = 10.0;
 
+/// The stage after this one, which spills values.
+pub struct Spilling<'a> {
+    /// Returns true if values are spilled.
+    pub is_needed: &'a dyn Fn(&Program) -> Result<bool, Error>,
+    /// Spills them.
+    pub run: &'a dyn Fn(&mut Program) -> Result<(), Error>,
+}
+
 /// Returns true if arrays are spilled.
 ///
 /// # Errors
@@ -42,10 +50,10 @@ pub fn is_needed(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    allocator: Allocator,
-    rules: AllocationRules,
+    coalescing: Coalescing,
+    spilling: &Spilling<'_>,
 ) -> Result<bool, Error> {
-    Ok(!choose(program, target, limit, allocator, rules)?.is_empty())
+    Ok(!choose(program, target, limit, coalescing, spilling)?.is_empty())
 }
 
 /// Spills arrays.
@@ -56,10 +64,10 @@ pub fn run(
     program: &mut Program,
     target: &Target,
     limit: RegisterLimit,
-    allocator: Allocator,
-    rules: AllocationRules,
+    coalescing: Coalescing,
+    spilling: &Spilling<'_>,
 ) -> Result<(), Error> {
-    let arrays = choose(program, target, limit, allocator, rules)?;
+    let arrays = choose(program, target, limit, coalescing, spilling)?;
     rewrite(program, &arrays);
     Ok(())
 }
@@ -148,8 +156,8 @@ fn choose(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
-    allocator: Allocator,
-    rules: AllocationRules,
+    coalescing: Coalescing,
+    spilling: &Spilling<'_>,
 ) -> Result<Vec<Array>, Error> {
     if program.arrays.is_empty() || !target.pvtmem {
         return Ok(Vec::new());
@@ -160,7 +168,7 @@ fn choose(
         let all: Vec<Array> = left.into_iter().map(|(array, _)| array).collect();
         return Ok(in_memory(&all));
     }
-    if left.is_empty() || !allocator.is_spilling_needed(program, target, limit, rules)? {
+    if left.is_empty() || !(spilling.is_needed)(program)? {
         return Ok(Vec::new());
     }
     let mut chosen: Vec<Array> = Vec::new();
@@ -169,13 +177,13 @@ fn choose(
         let mut plan = program.clone();
         rewrite(&mut plan, &chosen);
         let mut spilled = plan.clone();
-        if allocator.spill(&mut spilled, target, limit, rules).is_ok() {
+        if (spilling.run)(&mut spilled).is_ok() {
             let cost = accesses_to_scratch(&spilled);
             if best.as_ref().is_none_or(|&(least, _)| cost < least) {
                 best = Some((cost, chosen.clone()));
             }
         }
-        let live = live_at_peak(&plan, target, rules.coalescing)?;
+        let live = live_at_peak(&plan, target, coalescing)?;
         let per_unit = |&(array, cost): &(Array, f32)| cost / array_ranges::units(program, array) as f32;
         let next = (left.iter().copied())
             .filter(|(array, _)| live.contains(array))

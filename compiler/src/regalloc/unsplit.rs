@@ -5,7 +5,9 @@
 //! spilling tries again with more values in memory.
 
 use super::pressure::{Analysis, Pressure};
-use super::{AllocationRules, Error, RegisterLimit, assign, first_size};
+use super::{Error, RegisterLimit, assign, first_size};
+use crate::arms::Counter;
+use crate::features::{Feature, Features};
 use crate::ir3::{Program, workload};
 use crate::target::{RegisterFiles, Target};
 
@@ -19,14 +21,15 @@ pub fn run(
     analysis: &Analysis,
     pressure: &Pressure,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
+    counter: &Counter,
 ) -> Result<(), Error> {
-    let mut size = first_size(program, pressure, target, limit, rules);
+    let mut size = first_size(program, pressure, target, limit, features);
     let mut preferred = None;
     loop {
         let mut attempt = program.clone();
         let settings = assign::Settings { files: size, preferred, splitting: false };
-        let error = match assign::run(&mut attempt, analysis, target, settings, pressure) {
+        let error = match assign::run(&mut attempt, analysis, target, settings, pressure, counter) {
             Ok(()) => {
                 *program = attempt;
                 return Ok(());
@@ -34,7 +37,7 @@ pub fn run(
             Err(error @ (Error::Fragmented { .. } | Error::NeedsSpilling { .. })) => error,
             Err(error) => return Err(error),
         };
-        let next = larger(program, target, size, limit, rules);
+        let next = larger(program, target, size, limit, features);
         // The program may use all registers of the last size, and of each after it.
         if preferred == Some(size.full) && next == size {
             return Err(error);
@@ -48,8 +51,8 @@ pub fn run(
 ///
 /// # Errors
 /// If the program is not supported.
-pub fn fits(program: &Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<bool, Error> {
-    match super::run_limited(&mut program.clone(), target, limit, rules) {
+pub fn fits(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<bool, Error> {
+    match super::run_limited(&mut program.clone(), target, limit, features, &Counter::default()) {
         Ok(()) => Ok(true),
         Err(Error::Fragmented { .. } | Error::NeedsSpilling { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -62,12 +65,14 @@ fn larger(
     target: &Target,
     size: RegisterFiles,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 ) -> RegisterFiles {
     let all = limit.files(target);
     let full = match limit {
         RegisterLimit::Minimum(_) => size.full + 2,
-        _ if rules.occupancy => target.registers_without_loss(&workload(program), size.full / 8 + 1) * 8,
+        _ if features.contains(Feature::Occupancy) => {
+            target.registers_without_loss(&workload(program), size.full / 8 + 1) * 8
+        }
         _ => (size.full + 1).next_multiple_of(8),
     };
     let full = full.max(size.full).min(all.full);

@@ -56,7 +56,7 @@ impl fmt::Display for Generation {
 pub enum Backend {
     /// [`ir3`](crate::ir3), for Adreno.
     Ir3,
-    /// [`vec4`](crate::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
+    /// [`vec4`](crate::i965::vec4), for Intel's Gen7. The parameters of ir3 do not matter.
     Vec4,
     /// The scalar mode of the vec4 language, for Intel's Gen7. The parameters of ir3 do not matter.
     Scalar,
@@ -455,7 +455,7 @@ const A8XX_GEN2: Target = Target { reg_size_vec4: 128, has_fs_tex_prefetch: fals
 
 const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
-/// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::vec4). It is not among [`ALL`], the GPUs of ir3.
+/// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::i965::vec4). It is not among [`ALL`], the GPUs of ir3.
 pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, fused_multiply_add: true, ..A3XX };
 
 /// Intel's Gen7 with shaders in scalar mode, 8 or 16 invocations a thread.

@@ -7,6 +7,7 @@ use clap::{Arg, Command};
 pub const ONLY_LONG: &[&str] = &[
     "max_registers",
     "disable",
+    "skip",
     "allocator",
     "round_robin",
     "shard",

@@ -2,6 +2,7 @@
 
 use crate::values;
 use clap::{Args, ValueEnum};
+use ir3_compiler::arms::Skip;
 use ir3_compiler::pipeline::{Allocator, Feature, Options, RegisterLimit, Rotation};
 use ir3_compiler::target::Target;
 use ir3_harness::guard::Limits;
@@ -104,6 +105,10 @@ pub struct Stages {
     /// Disable a stage, or a part of one. May be repeated.
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
     pub disable: Vec<Feature>,
+    /// Skip an arm of a pass, or its applications from a number on, from 0 (`fold-two:3..`), or some of them (`fold-two:3..5`). May be
+    /// repeated; at most one with numbers. An application that breaks a program is found by halving such a range.
+    #[arg(long, value_name = "ARM[:N..]", value_delimiter = ',')]
+    pub skip: Vec<Skip>,
     /// The allocator of general registers: in SSA form, or by graph colouring.
     #[arg(long, value_name = "ALLOCATOR", default_value = "ssa", hide_default_value = true, value_parser = values::allocator())]
     allocator: AllocatorName,
@@ -126,8 +131,14 @@ ir3_compiler::words! {
 impl Stages {
     /// The options of a compilation with the default limit of registers.
     pub fn options(&self) -> Options {
-        let options = Options { allocator: self.allocator(), ..Options::default() };
+        let skip = self.skip();
+        let options = Options { allocator: self.allocator(), skip, ..Options::default() };
         self.disable.iter().copied().fold(options, Options::without)
+    }
+
+    /// All that is skipped. Of two ranges the last one counts.
+    fn skip(&self) -> Skip {
+        self.skip.iter().fold(Skip::default(), |all, &one| all.with(one))
     }
 
     /// The allocator.
@@ -147,8 +158,9 @@ impl Compiler {
 
     /// Returns true if the allocator is not the default one.
     pub fn is_given(&self) -> bool {
-        let Stages { disable, allocator, round_robin } = &self.stages;
-        let stages = !disable.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
+        let Stages { disable, skip, allocator, round_robin } = &self.stages;
+        let stages =
+            !disable.is_empty() || !skip.is_empty() || *allocator != AllocatorName::Ssa || round_robin.is_some();
         stages || self.max_registers != RegisterLimit::Target
     }
 }

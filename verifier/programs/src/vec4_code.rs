@@ -3,10 +3,10 @@
 //! that are written together with the flag.
 
 use crate::generator::{Choices, Seeded};
-use ir3_compiler::nir::{Info, Stage};
-use ir3_compiler::vec4::{
+use ir3_compiler::i965::vec4::{
     Cmod, Dst, DstFile, Instr, Mask, Mode, Opcode, Predicate, Program, RegType, Src, SrcFile, Swizzle, validate,
 };
+use ir3_compiler::nir::{Info, Stage};
 
 /// The conditional modifiers of vec4 programs: all but overflow.
 const CMODS: [Cmod; 6] = [Cmod::Z, Cmod::Nz, Cmod::G, Cmod::Ge, Cmod::L, Cmod::Le];

@@ -16,11 +16,11 @@
 use crate::assumptions;
 use crate::interface::{Interface, Undeclared};
 use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::i965::vec4;
 use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
 use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, PhysReg, Place, ShaderStage, SystemValue};
 use ir3_compiler::nir::{self, IntrinsicOp};
-use ir3_compiler::vec4;
 use std::collections::BTreeMap;
 use std::fmt;
 

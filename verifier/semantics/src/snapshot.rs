@@ -1,7 +1,7 @@
 //! A program of one of the languages, owned.
 
 use ir3_compiler::compilation::ProgramRef;
-use ir3_compiler::{ir3, nir, vec4};
+use ir3_compiler::{i965::vec4, ir3, nir};
 
 /// A program on one side of a boundary.
 #[derive(Clone, Debug)]

@@ -36,7 +36,7 @@ pub struct External {
         long,
         value_name = "CMD",
         help_heading = "Another compiler",
-        conflicts_with_all = ["plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
+        conflicts_with_all = ["plant", "max_registers", "disable", "skip", "round_robin", "coverage", "directed", "corpus"]
     )]
     compiler: Option<PathBuf>,
     /// Fuzz Mesa's turnip as a distribution ships it (docs/turnip.md), with the driver of `--driver` or of the usual places: nir and the final
@@ -44,7 +44,7 @@ pub struct External {
     #[arg(
         long,
         help_heading = "Another compiler",
-        conflicts_with_all = ["compiler", "plant", "max_registers", "disable", "round_robin", "coverage", "directed", "corpus"]
+        conflicts_with_all = ["compiler", "plant", "max_registers", "disable", "skip", "round_robin", "coverage", "directed", "corpus"]
     )]
     turnip: bool,
     /// Fuzz with mutated modules instead of generated programs: of these .spv files, and of all in these folders. May

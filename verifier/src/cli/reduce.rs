@@ -36,7 +36,7 @@ pub struct Reduce {
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
-    #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "allocator", "round_robin", "plant"])]
+    #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "skip", "allocator", "round_robin", "plant"])]
     pub after: Option<PathBuf>,
     #[command(flatten)]
     pub test: TestArgs,
@@ -78,7 +78,7 @@ pub struct Reduce {
 pub struct TestArgs {
     /// A command that is run with the path of a smaller program as its last argument, in several threads. Exit code 0
     /// means that the program is still interesting, as for llvm-reduce; PATH itself must be interesting.
-    #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "allocator", "round_robin", "plant"])]
+    #[arg(long = "test", value_name = "CMD", conflicts_with_all = ["env", "env_seed", "kinds", "max_registers", "disable", "skip", "allocator", "round_robin", "plant"])]
     pub test: Option<PathBuf>,
     /// An argument of that command, before the path. May be repeated.
     #[arg(long, value_name = "ARG", requires = "test", allow_hyphen_values = true)]
@@ -192,6 +192,7 @@ impl Reduce {
                 ("--fuel", self.fuel.given().is_some()),
                 ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
                 ("--disable", !self.compiler.stages.disable.is_empty()),
+                ("--skip", !self.compiler.stages.skip.is_empty()),
                 ("--allocator", self.compiler.stages.allocator() != Allocator::default()),
                 ("--output", self.output.is_some()),
                 ("--engine", self.engines.are_given()),

@@ -210,10 +210,9 @@ impl StatsCommand {
             Snapshot::Nir(shader) => compilation::compile_vec4(shader, &named.target, options),
             Snapshot::Vec4(program) => {
                 let mut program = (**program).clone();
-                for stage in Stage::on_mode(program.mode).filter(|&stage| options.runs(stage)) {
-                    run_vec4_stage(stage, &mut program, options);
-                }
-                Ok(program)
+                let mut stages = Stage::on_mode(program.mode).filter(|&stage| options.runs(stage));
+                let ran = stages.try_for_each(|stage| run_vec4_stage(stage, &mut program, options).map(drop));
+                ran.map(|()| program)
             }
             Snapshot::Ir3(_) => {
                 output::line(&format!("{}: refused: ir3 for {}", named.name, named.target));

@@ -52,7 +52,8 @@ impl Reducing {
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
         bar.enable_steady_tick(Duration::from_millis(200));
         let progress = |Progress { reduced, all }| bar.set_message(format!("{reduced} of {all} failures reduced"));
-        let triage = triage::run(bundles, &TriageOptions { jobs, reduce, limit, time }, interrupted, &progress);
+        let triage =
+            triage::run(bundles, &TriageOptions { jobs, reduce, limit, time, own_pass: None }, interrupted, &progress);
         bar.finish_and_clear();
         Ok(triage)
     }

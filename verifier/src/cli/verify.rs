@@ -10,10 +10,10 @@ use crate::turnip::{DriverArgs, Shaders};
 use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, jobs, output, paths, turnip, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use ir3_compiler::i965::vec4;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_compiler::vec4;
 use ir3_harness::campaigns::shard::Shard;
 use ir3_harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Policy, ProgramInputs, Search, Summary,

@@ -5,7 +5,7 @@ use crate::{Compiler, Exit, Failure, Format, engines, exit, interrupt, jobs, out
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use ir3_compiler::vec4::text;
+use ir3_compiler::i965::vec4::text;
 use ir3_harness::check::EngineKind;
 use ir3_programs::planted_bugs::vec4::ALL;
 use ir3_programs::planted_bugs::{PlantedBug, by_name};

@@ -2,7 +2,7 @@
 //!
 //! The first line is `// test <pass>` and options:
 //!
-//! - `gpu=NAME` (a660 by default), `disable=FEATURE,…`, `max-registers=LIMIT` and `allocator=ALLOCATOR[:RULE]`, as for `ir3-equiv compile`;
+//! - `gpu=NAME` (a660 by default), `disable=FEATURE,…`, `skip=ARM,…`, `max-registers=LIMIT` and `allocator=ALLOCATOR[:RULE]`, as for `ir3-equiv compile`;
 //! - `prove=unknown`: the provers cannot prove this case. The interpreter still runs it.
 //!
 //! The next line is a comment that describes the case. After the input comes one of
@@ -79,7 +79,7 @@ pub struct FileCase {
 }
 
 const EXPECT: &str = "// expect";
-const OPTIONS: &str = "gpu, disable, max-registers, allocator, prove";
+const OPTIONS: &str = "gpu, disable, skip, max-registers, allocator, prove";
 
 impl FileCase {
     /// Reads a case. `name` is its path, whose folder is the name of the pass.
@@ -189,6 +189,7 @@ impl FileCase {
                     self.options = self.options.without(feature);
                 }
             }
+            "skip" => self.options.skip = value.parse()?,
             "allocator" => self.options.allocator = value.parse()?,
             "max-registers" => self.options.registers = value.parse()?,
             "prove" if value == "unknown" => self.is_proved = false,

@@ -5,7 +5,7 @@ use super::diff::{diff, first_difference};
 use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
-use ir3_compiler::{ir3, nir, vec4};
+use ir3_compiler::{i965::vec4, ir3, nir};
 use ir3_harness::check::{Boundary, BoundaryKind, Engines, Smt, Unknown, Verdict, compare_snapshots};
 use ir3_programs::seeds::env_seeds;
 pub use ir3_prove::simulation::Limits;
@@ -156,12 +156,13 @@ fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
         }
         (CasePass::Stage(stage), Snapshot::Nir(shader)) => {
             let mut shader = Cow::Borrowed(&**shader);
-            pipeline::run_nir_stage(stage, &mut shader, &case.target);
+            pipeline::run_nir_stage(stage, &mut shader, &case.target, &case.options)
+                .map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Nir(Box::new(shader.into_owned())))
         }
         (CasePass::Stage(stage), Snapshot::Vec4(program)) => {
             let mut program = program.clone();
-            pipeline::run_vec4_stage(stage, &mut program, &case.options);
+            pipeline::run_vec4_stage(stage, &mut program, &case.options).map_err(|error| error.reason.to_string())?;
             Ok(Snapshot::Vec4(program))
         }
         (CasePass::Stage(stage), Snapshot::Ir3(program)) => {

@@ -1,8 +1,8 @@
 //! Branches on two predicates.
 
 use super::{DEPTH, Pass, Position, predicate_src};
+use crate::arms::Arm;
 use crate::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, RegClass, RegFile, Src, Value};
-use crate::reached::{Arm, reached};
 use smallvec::SmallVec;
 
 /// A bool that a branch is to test.
@@ -37,14 +37,14 @@ impl Pass<'_> {
             && tests.iter().all(|&(_, tested)| self.uses[tested].iter().all(is_branch));
         let is_sole =
             self.uses[value].len() == 1 && self.uses[test.0].len() == 1 && self.blocks[test.1] == self.blocks[instr];
-        if !of_branches || !self.rules.several_branches && !is_sole {
-            reached(Arm::FoldTwoOther);
+        if !of_branches || !is_sole && !self.counter.may(Arm::FoldTwoSeveral) {
+            self.counter.count(Arm::FoldTwoOther);
             return;
         }
         // A bool read with `(not)` is its negation only if the other bool clears all but the lowest bit.
         let negations = [a, b].iter().filter(|src| src.mods.contains(Mods::NOT)).count();
         if negations > usize::from(conjunction) {
-            reached(Arm::FoldTwoNegations);
+            self.counter.count(Arm::FoldTwoNegations);
             return;
         }
         let places: SmallVec<[Instr; 2]> = tests.iter().map(|&(test, _)| test).collect();
@@ -53,7 +53,7 @@ impl Pass<'_> {
             src.value().is_some() && self.is_bool(&plain, DEPTH) && self.is_current(src, def, &places)
         };
         if ![a, b].iter().all(fits) {
-            reached(Arm::FoldTwoUnfit);
+            self.counter.count(Arm::FoldTwoUnfit);
             return;
         }
         let operands = [a, b].map(|src| self.operand(src, def, &places));
@@ -61,10 +61,12 @@ impl Pass<'_> {
         let negations = operands.iter().filter(|operand| operand.negation.is_some()).count();
         let removed = 1 + usize::from(!self.can_write_predicate(def)) + negations;
         if costs > removed {
-            reached(Arm::FoldTwoCosts);
+            self.counter.count(Arm::FoldTwoCosts);
             return;
         }
-        reached(Arm::FoldTwo);
+        if !self.counter.may(Arm::FoldTwo) {
+            return;
+        }
         self.remove(def);
         for negation in operands.iter().filter_map(|operand| operand.negation) {
             self.remove_unread(negation);
@@ -114,11 +116,13 @@ impl Pass<'_> {
     /// Returns true if an instruction can write a predicate in place of a bool.
     fn can_write_predicate(&self, instr: Instr) -> bool {
         let data = self.data(instr);
-        let rule = match data.opcode {
-            Opcode::AndB | Opcode::OrB | Opcode::XorB => self.rules.bitops && self.target.bitops_can_write_predicates,
-            opcode => self.rules.comparisons && opcode.is_comparison(),
+        let fits = match data.opcode {
+            Opcode::AndB | Opcode::OrB | Opcode::XorB => {
+                self.target.bitops_can_write_predicates && !self.counter.skips(Arm::FoldPredicateBitop)
+            }
+            opcode => opcode.is_comparison() && !self.counter.skips(Arm::FoldPredicateComparison),
         };
-        rule && data.dsts[0].class.file == RegFile::General
+        fits && data.dsts[0].class.file == RegFile::General
     }
 
     /// Returns true if no other instructions read a value.

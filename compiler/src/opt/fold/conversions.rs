@@ -6,8 +6,8 @@
 //! stays.
 
 use super::Pass;
+use crate::arms::Arm;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
-use crate::reached::{Arm, reached};
 
 /// Operations whose results are converted alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,20 +67,23 @@ impl Pass<'_> {
         let Some(&(first, _)) = uses.first() else { return };
         let Some((types, _)) = self.conversion_of(first) else { return };
         if !matches!(class.file, RegFile::General | RegFile::Shared) || !can_convert(self.data(instr), class, types) {
-            reached(Arm::FoldConversionUnfit);
+            self.counter.count(Arm::FoldConversionUnfit);
             return;
         }
         // A shared register may have another value in another block.
         let here = |user: Instr| class.file != RegFile::Shared || self.blocks[user] == self.blocks[instr];
         if !uses.iter().all(|&(user, _)| here(user) && self.conversion_of(user).is_some_and(|(its, _)| its == types)) {
-            reached(Arm::FoldConversionOther);
+            self.counter.count(Arm::FoldConversionOther);
             return;
         }
-        reached(match types {
+        let arm = match types {
             (Type::F32, Type::F16) | (Type::F16, Type::F32) => Arm::FoldConversionFloat,
             (Type::U16, _) => Arm::FoldConversionWiden,
             _ => Arm::FoldConversionNarrow,
-        });
+        };
+        if !self.counter.may(arm) {
+            return;
+        }
         let class = RegClass { half: !class.half, ..class };
         self.program.values[value].class = class;
         self.program.instrs[instr].dsts[0].class = class;

@@ -22,6 +22,7 @@ mod votes;
 
 pub use conversions::{CONVERSIONS, Conversion};
 
+use crate::arms::Counter;
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src,
@@ -42,55 +43,20 @@ pub fn is_needed(program: &Program) -> bool {
         .any(|data| data.opcode.is_comparison() || converts(data))
 }
 
-/// The enabled rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoldRules {
-    /// Negations, into their users.
-    pub negations: bool,
-    /// Conjunctions and disjunctions, into branches if the target supports those.
-    pub branch_and_or: bool,
-    /// The votes are folded even if several branches read them, or branches of other blocks.
-    pub several_branches: bool,
-    /// Subgroup votes, into branches.
-    pub votes: bool,
-    /// Tests of comparisons, into the comparisons.
-    pub comparisons: bool,
-    /// Tests of bitwise operations, into these if the target supports it.
-    pub bitops: bool,
-    /// Tests of comparisons and bitwise operations whose results are also read as numbers, into copies of these.
-    pub number_predicates: bool,
-    /// Tests of single bits, into `getbit.b` if the target supports it.
-    pub bits: bool,
-    /// Other tests, to the definitions of their operands.
-    pub early_tests: bool,
-    /// Conversions, into the operations that compute their sources.
-    pub conversions: bool,
-}
-
 /// Applies the rules.
-pub fn run(program: &mut Program, target: &Target, rules: FoldRules) {
-    let mut pass = Pass::new(program, target, rules);
-    if rules.negations {
-        pass.each(Pass::negation);
-    }
-    if rules.votes {
-        pass.each(Pass::vote);
-    }
-    if rules.branch_and_or && target.has_branch_and_or {
+pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
+    let mut pass = Pass::new(program, target, counter);
+    pass.each(Pass::negation);
+    pass.each(Pass::vote);
+    if target.has_branch_and_or {
         pass.each(Pass::two_predicates);
     }
-    if rules.comparisons || rules.bitops {
-        pass.each(Pass::predicate);
-    }
-    if rules.bits && target.bitops_can_write_predicates {
+    pass.each(Pass::predicate);
+    if target.bitops_can_write_predicates {
         pass.each(Pass::single_bit);
     }
-    if rules.early_tests {
-        pass.each(Pass::early_test);
-    }
-    if rules.conversions {
-        pass.each(Pass::conversion);
-    }
+    pass.each(Pass::early_test);
+    pass.each(Pass::conversion);
     pass.finish();
 }
 
@@ -103,7 +69,7 @@ type UseSite = (Instr, u8);
 struct Pass<'a> {
     program: &'a mut Program,
     target: &'a Target,
-    rules: FoldRules,
+    counter: &'a Counter,
     uses: SecondaryMap<Value, SmallVec<[UseSite; 2]>>,
     /// The block of each instruction; None for a removed one.
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
@@ -124,7 +90,7 @@ enum Position {
 }
 
 impl<'a> Pass<'a> {
-    fn new(program: &'a mut Program, target: &'a Target, rules: FoldRules) -> Self {
+    fn new(program: &'a mut Program, target: &'a Target, counter: &'a Counter) -> Self {
         let mut uses = map_of::<Value, SmallVec<[UseSite; 2]>>(program.values.len());
         let mut blocks = map_of(program.instrs.len());
         let mut early = map_of(program.instrs.len());
@@ -143,7 +109,7 @@ impl<'a> Pass<'a> {
             }
         }
         let outvoted = outvoted(program);
-        Self { program, target, rules, uses, blocks, early, outvoted, added: Vec::new() }
+        Self { program, target, counter, uses, blocks, early, outvoted, added: Vec::new() }
     }
 
     /// Applies a rule to each instruction.

@@ -1,8 +1,8 @@
 //! Folds negations of bools into their users.
 
 use super::{DEPTH, Pass, is_legal};
+use crate::arms::Arm;
 use crate::ir3::{Instr, Mods, Opcode, RegFile, Src, SrcOperand};
-use crate::reached::{Arm, reached};
 
 impl Pass<'_> {
     /// Folds the negations that an instruction reads.
@@ -37,8 +37,8 @@ impl Pass<'_> {
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };
         // All users of the predicate must take over the negation.
         let users = self.uses[test.0].clone();
-        if users.iter().all(|&(user, _)| self.data(user).opcode.inverse_branch().is_some()) {
-            reached(Arm::FoldInvertedBranch);
+        let can_invert = users.iter().all(|&(user, _)| self.data(user).opcode.inverse_branch().is_some());
+        if can_invert && self.counter.may(Arm::FoldInvertedBranch) {
             self.set(test.1, 0, bool);
             for (user, slot) in users {
                 self.program.instrs[user].srcs[usize::from(slot)].mods.toggle(Mods::NOT);
@@ -55,9 +55,10 @@ impl Pass<'_> {
         new.srcs = [no, bool, yes].into_iter().collect();
         // The third source has every form that the first can have.
         debug_assert!(is_legal(self.target, &new));
-        reached(Arm::FoldSelection);
-        self.rewrite(instr, new);
-        self.remove_unread(negation);
+        if self.counter.may(Arm::FoldSelection) {
+            self.rewrite(instr, new);
+            self.remove_unread(negation);
+        }
     }
 
     /// Folds the negation of a bool that is widened and only used as the condition of selections.
@@ -73,10 +74,12 @@ impl Pass<'_> {
             }
         });
         if !all || uses.is_empty() {
-            reached(Arm::FoldWideSelectionOther);
+            self.counter.count(Arm::FoldWideSelectionOther);
             return;
         }
-        reached(Arm::FoldWideSelection);
+        if !self.counter.may(Arm::FoldWideSelection) {
+            return;
+        }
         for (user, _) in uses {
             let mut new = self.data(user).clone();
             new.srcs.swap(0, 2);
@@ -99,8 +102,7 @@ impl Pass<'_> {
             let Some((bool, negation)) = self.negated(&one, &[instr]).filter(|_| in_place) else { continue };
             let mut new = data.clone();
             new.srcs[slot] = bool.with_mods(Mods::NOT);
-            if is_legal(self.target, &new) {
-                reached(Arm::FoldNegatedOperand);
+            if is_legal(self.target, &new) && self.counter.may(Arm::FoldNegatedOperand) {
                 self.rewrite(instr, new);
                 self.remove_unread(negation);
                 return;

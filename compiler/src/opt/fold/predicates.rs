@@ -1,10 +1,10 @@
 //! Folds tests into the comparisons and bitwise operations that compute their operands, which then write predicates.
 
 use super::{DEPTH, Pass, Position, is_legal, predicate_src};
+use crate::arms::Arm;
 use crate::ir3::{
     Attrs, Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, Value, WriteMask,
 };
-use crate::reached::{Arm, reached};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
@@ -19,21 +19,18 @@ impl Pass<'_> {
             return;
         }
         let data = self.data(instr);
-        let compares = self.rules.comparisons && data.opcode.is_comparison();
-        let bitwise = self.rules.bitops && matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
+        let compares = data.opcode.is_comparison();
+        let bitwise = matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
         if !(compares || bitwise && self.target.bitops_can_write_predicates) {
             return;
         }
         let tests = self.tests_of(value);
         // A predicate is the lowest bit, so the result of a bitwise operation must be a bool.
         if tests.is_empty() || bitwise && !self.gives_bool(instr, DEPTH) {
-            reached(Arm::FoldPredicateUntested);
+            self.counter.count(Arm::FoldPredicateUntested);
             return;
         }
         let is_number = tests.len() != self.uses[value].len();
-        if is_number && !self.rules.number_predicates {
-            return;
-        }
         let mut new = self.data(instr).clone();
         new.dsts[0] = Dst::new(new.dsts[0].place, RegClass::PREDICATE, WriteMask::SCALAR);
         for src in &mut new.srcs {
@@ -45,14 +42,20 @@ impl Pass<'_> {
             src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
         };
         if new.srcs.iter().any(changes) || !new.flags.is_empty() || !is_legal(self.target, &new) {
-            reached(Arm::FoldPredicateFixed);
+            self.counter.count(Arm::FoldPredicateFixed);
+            return;
+        }
+        let arm = match bitwise {
+            _ if is_number => Arm::FoldPredicateCopy,
+            true => Arm::FoldPredicateBitop,
+            false => Arm::FoldPredicateComparison,
+        };
+        if !self.counter.may(arm) {
             return;
         }
         let predicate = if is_number {
-            reached(Arm::FoldPredicateCopy);
             self.add(new, RegClass::PREDICATE, Position::Before(instr))
         } else {
-            reached(if bitwise { Arm::FoldPredicateBitop } else { Arm::FoldPredicateComparison });
             self.program.values[value].class = RegClass::PREDICATE;
             self.program.instrs[instr] = new;
             value
@@ -68,10 +71,10 @@ impl Pass<'_> {
         let Some(value) = self.result(instr) else { return };
         let tests = self.tests_of(value);
         let Some(&(first, _)) = tests.first() else { return };
-        if tests.len() == 1 && self.blocks[first] == self.blocks[instr] {
+        let is_early = tests.len() == 1 && self.blocks[first] == self.blocks[instr];
+        if is_early || !self.counter.may(Arm::FoldEarlyTest) {
             return;
         }
-        reached(Arm::FoldEarlyTest);
         let mut test = self.data(first).clone();
         test.srcs[0].flags = OperandFlags::empty();
         let predicate = self.add(test, RegClass::PREDICATE, Position::After(instr));
@@ -97,8 +100,7 @@ impl Pass<'_> {
         let mut new = InstrData { opcode: Opcode::GetbitB, attrs: Attrs::None, ..self.data(instr).clone() };
         new.srcs[0] = Src { flags: OperandFlags::empty(), ..x };
         new.srcs[1] = Src::immediate(bits.trailing_zeros(), x.class.half);
-        if x.value().is_some() && is_legal(self.target, &new) {
-            reached(Arm::FoldSingleBit);
+        if x.value().is_some() && is_legal(self.target, &new) && self.counter.may(Arm::FoldSingleBit) {
             self.rewrite(instr, new);
             self.remove_unread(def);
         }

@@ -1,8 +1,8 @@
 //! Folds subgroup votes into branches.
 
 use super::Pass;
+use crate::arms::Arm;
 use crate::ir3::{Instr, Mods, Opcode, Src};
-use crate::reached::{Arm, reached};
 
 impl Pass<'_> {
     /// Turns a branch on a subgroup vote (any lane, or all lanes) into the vote branch. The vote is among the
@@ -20,14 +20,16 @@ impl Pass<'_> {
             _ => return,
         };
         let Some(block) = self.blocks[instr].expand().filter(|_| self.blocks[vote] == self.blocks[instr]) else {
-            reached(Arm::FoldVoteElsewhere);
+            self.counter.count(Arm::FoldVoteElsewhere);
             return;
         };
         if self.outvoted.contains(&vote) {
-            reached(Arm::FoldVoteOutvoted);
+            self.counter.count(Arm::FoldVoteOutvoted);
             return;
         }
-        reached(Arm::FoldVote);
+        if !self.counter.may(Arm::FoldVote) {
+            return;
+        }
         // `!any(p)` is `all(!p)`.
         let inverted = condition.mods.contains(Mods::NOT);
         let mut predicate = self.data(vote).srcs[0];
@@ -40,8 +42,6 @@ impl Pass<'_> {
         self.program.blocks[block].divergent = Some(false);
         self.remove_unread(test.1);
         self.remove_unread(vote);
-        if self.rules.negations {
-            self.inverted_branch(instr);
-        }
+        self.inverted_branch(instr);
     }
 }

@@ -1,8 +1,8 @@
 //! The place of a result, as long as there is a gap.
 
 use super::{Assigner, HALF};
+use crate::arms::Arm;
 use crate::ir3::{Instr, Value, opcode::Latency};
-use crate::reached::{Arm, reached};
 use crate::regalloc::file::UnitSet;
 use crate::regalloc::forest;
 use crate::regalloc::step::Step;
@@ -40,11 +40,11 @@ impl Assigner<'_> {
     fn choose_in(&mut self, value: Value, early: bool, instr: Instr, step: &Step, blocked: &UnitSet) -> Option<u16> {
         let file = self.file(self.class(value));
         if let Some(at) = self.preferred_place(value, blocked) {
-            reached(Arm::AssignPreferred);
+            self.counter.count(Arm::AssignPreferred);
             return Some(at);
         }
         if let Some(at) = self.gap_for_set(value, blocked) {
-            reached(Arm::AssignSet);
+            self.counter.count(Arm::AssignSet);
             return Some(at);
         }
         let latency = self.program.instrs[instr].opcode.info().latency;
@@ -55,12 +55,12 @@ impl Assigner<'_> {
                 let at = self.place[root];
                 let fits = self.units(root) == len && self.file(self.class(root)) == file && at.is_multiple_of(align);
                 if fits && at + len <= class_limit && blocked.is_free(at, len) {
-                    reached(Arm::AssignDying);
+                    self.counter.count(Arm::AssignDying);
                     return Some(at);
                 }
             }
         }
-        reached(Arm::AssignGap);
+        self.counter.count(Arm::AssignGap);
         self.gap(value, blocked)
     }
 

@@ -5,8 +5,8 @@
 //! read where the result is written later.
 
 use super::{Assigner, UNITS};
+use crate::arms::Arm;
 use crate::ir3::Value;
-use crate::reached::{Arm, reached};
 use crate::regalloc::file::UnitSet;
 use crate::regalloc::forest::{SHARED, ValueList, kind};
 use crate::regalloc::step::Step;
@@ -23,7 +23,7 @@ impl Assigner<'_> {
             return None;
         }
         if kind(class) >= SHARED {
-            reached(Arm::AssignEvictShared);
+            self.counter.count(Arm::AssignEvictShared);
             // Lanes that wait elsewhere would not find a shared value that was moved.
             return None;
         }
@@ -39,8 +39,7 @@ impl Assigner<'_> {
             }
             at += align;
         }
-        let (_, at, plan) = best?;
-        reached(Arm::AssignEvict);
+        let (_, at, plan) = best.filter(|_| self.counter.may(Arm::AssignEvict))?;
         for &(root, _) in &plan {
             self.vacate(root);
             let (from, len) = (self.place[root], self.units(root));
@@ -117,7 +116,7 @@ impl Assigner<'_> {
                     }
                     blocked.insert(old, units);
                     swapped.push(dying);
-                    reached(Arm::AssignSwap);
+                    self.counter.count(Arm::AssignSwap);
                     cost += u32::from(self.program.values[dying].components);
                     if cost >= limit {
                         return None;

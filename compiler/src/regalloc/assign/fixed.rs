@@ -4,6 +4,7 @@
 //! its whole life, so nothing is moved to free registers.
 
 use super::{Assigner, Error, Settings};
+use crate::arms::Counter;
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::{Analysis, Pressure};
 use crate::regalloc::step::Step;
@@ -28,10 +29,11 @@ pub fn run_fixed(
     target: &Target,
     fixed: &FixedPlaces,
     pressure: &Pressure,
+    counter: &Counter,
 ) -> Result<(), Error> {
     let mut step = Step::with_fixed_places(program);
     let settings = Settings { files: fixed.files, preferred: None, splitting: false };
-    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, Some(fixed))?;
+    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, Some(fixed), counter)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }

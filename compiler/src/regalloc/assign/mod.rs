@@ -20,12 +20,12 @@ use super::forest::{self, FULL, Forest, HALF, ValueList};
 use super::parallel_copy::reg_of;
 use super::pressure::{Analysis, Pressure};
 use super::step::{Manner, Step};
+use crate::arms::{Arm, Counter};
 use crate::ir3::{
     Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
     SrcOperand, Value, WriteMask,
 };
 use crate::maps::map_of;
-use crate::reached::{Arm, reached};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -89,6 +89,7 @@ pub struct Assigner<'a> {
     program: &'a mut Program,
     analysis: &'a Analysis,
     target: &'a Target,
+    counter: &'a Counter,
     merged: bool,
     /// The number of units that each kind of register can address, by [`forest::kind`].
     class_limit: [u16; 4],
@@ -163,9 +164,10 @@ pub fn run(
     target: &Target,
     settings: Settings,
     pressure: &Pressure,
+    counter: &Counter,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, None)?;
+    let mut assigner = Assigner::new(program, analysis, target, settings, pressure, None, counter)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -181,6 +183,7 @@ impl<'a> Assigner<'a> {
         settings: Settings,
         pressure: &Pressure,
         fixed: Option<&'a FixedPlaces>,
+        counter: &'a Counter,
     ) -> Result<Self, Error> {
         let Settings { files: limits, preferred, splitting } = settings;
         let merged = target.merged_regs;
@@ -199,6 +202,7 @@ impl<'a> Assigner<'a> {
         };
         let mut this = Self {
             target,
+            counter,
             merged,
             class_limit: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
             bounds: preferred_limit.map(|units| (0, units)),
@@ -435,7 +439,7 @@ impl<'a> Assigner<'a> {
             }
         }
         for file in (0..3).filter(|&file| failed[file]) {
-            reached(Arm::AssignCompact);
+            self.counter.count(Arm::AssignCompact);
             self.compact(file, step)?;
         }
         for result in &step.results {

@@ -10,9 +10,10 @@
 
 use super::spill_everywhere::Spiller;
 use super::{fits, neediest};
+use crate::features::{Feature, Features};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;
-use crate::regalloc::{AllocationRules, Error, RegisterLimit, unsplit};
+use crate::regalloc::{Coalescing, Error, RegisterLimit, unsplit};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -28,14 +29,14 @@ pub fn run(
     program: &mut Program,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
     now_fits: &dyn Fn(&RegisterFiles) -> bool,
 ) -> Result<(), Error> {
     let spiller = Spiller::new(program)?;
     let mut files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) {
         let mut least = spiller.all_spilled(target.merged_regs);
-        files = super::least_files(&mut least, target, limit, rules)?;
+        files = super::least_files(&mut least, target, limit, features)?;
         if now_fits(&files) {
             return Ok(());
         }
@@ -43,9 +44,9 @@ pub fn run(
     let mut chosen: SecondaryMap<Value, bool> = SecondaryMap::new();
     for round in 0.. {
         let mut spilled = spiller.spilled(&chosen);
-        let analysis = Analysis::coalesced(&mut spilled, target, rules.coalescing)?;
+        let analysis = Analysis::coalesced(&mut spilled, target, Coalescing::of(features))?;
         let is_done = fits(&analysis.max_pressure(&spilled), &files)
-            && (rules.splitting || unsplit::fits(&spilled, target, limit, rules)?);
+            && (features.contains(Feature::LiveRangeSplitting) || unsplit::fits(&spilled, target, limit, features)?);
         if is_done {
             *program = spilled;
             return Ok(());
@@ -57,9 +58,9 @@ pub fn run(
         sets.into_iter().flatten().for_each(|value| chosen[value] = true);
     }
     *program = spiller.all_spilled(target.merged_regs);
-    match neediest(program, target, &files, rules.coalescing)? {
+    match neediest(program, target, &files, Coalescing::of(features))? {
         Some(error) => Err(error),
-        None => super::unsplit_or_error(program, target, limit, rules),
+        None => super::unsplit_or_error(program, target, limit, features),
     }
 }
 

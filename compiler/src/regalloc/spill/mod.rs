@@ -29,7 +29,9 @@ mod unused;
 
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
-use super::{AllocationRules, Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
+use super::{Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
+use crate::arms::Counter;
+use crate::features::{Feature, Features};
 use crate::ir3::Program;
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -47,22 +49,18 @@ const UNSPLIT_ATTEMPTS: u32 = 48;
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn is_needed(
-    program: &Program,
-    target: &Target,
-    limit: RegisterLimit,
-    rules: AllocationRules,
-) -> Result<bool, Error> {
+pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<bool, Error> {
     let files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
         return Ok(true);
     }
-    if rules.splitting
+    if features.contains(Feature::LiveRangeSplitting)
         && quick_bound(program, target).is_some_and(|(full, half)| full <= files.full && half <= files.half)
     {
         return Ok(false);
     }
-    Ok(!fits(&pressure(program, target, rules.coalescing)?, &files) || !is_assignable(program, target, limit, rules)?)
+    Ok(!fits(&pressure(program, target, Coalescing::of(features))?, &files)
+        || !is_assignable(program, target, limit, features)?)
 }
 
 /// An upper bound on the need, if it can be computed quickly: units of the full file, and of half registers.
@@ -88,23 +86,17 @@ fn fits(pressure: &Pressure, files: &RegisterFiles) -> bool {
 }
 
 /// Returns true if registers can be assigned to a program whose pressure fits. Always, if live ranges are split.
-fn is_assignable(
-    program: &Program,
-    target: &Target,
-    limit: RegisterLimit,
-    rules: AllocationRules,
-) -> Result<bool, Error> {
-    Ok(rules.splitting || unsplit::fits(program, target, limit, rules)?)
+fn is_assignable(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<bool, Error> {
+    Ok(features.contains(Feature::LiveRangeSplitting) || unsplit::fits(program, target, limit, features)?)
 }
 
 /// The error of register assignment for a program with all values in memory, if it fails because live ranges are not split.
-fn unsplit_or_error(
-    program: &Program,
-    target: &Target,
-    limit: RegisterLimit,
-    rules: AllocationRules,
-) -> Result<(), Error> {
-    if rules.splitting { Ok(()) } else { run_limited(&mut program.clone(), target, limit, rules) }
+fn unsplit_or_error(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<(), Error> {
+    if features.contains(Feature::LiveRangeSplitting) {
+        Ok(())
+    } else {
+        run_limited(&mut program.clone(), target, limit, features, &Counter::default())
+    }
 }
 
 /// The files of a limit relative to the minimum, which is the need of `least`, with all values spilled.
@@ -112,11 +104,11 @@ fn least_files(
     least: &mut Program,
     target: &Target,
     limit: RegisterLimit,
-    rules: AllocationRules,
+    features: Features,
 ) -> Result<RegisterFiles, Error> {
     let mut files = limit.files(target);
     if let RegisterLimit::Minimum(more) = limit {
-        let (more, least) = (u32::from(more), analyse(least, target, rules.coalescing)?);
+        let (more, least) = (u32::from(more), analyse(least, target, Coalescing::of(features))?);
         files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
         files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
     }
@@ -128,22 +120,22 @@ fn least_files(
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
-pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: AllocationRules) -> Result<(), Error> {
+pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<(), Error> {
     let mut files = limit.files(target);
-    let mut now = pressure(program, target, rules.coalescing)?;
+    let mut now = pressure(program, target, Coalescing::of(features))?;
     let is_minimum = matches!(limit, RegisterLimit::Minimum(_));
-    if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, rules)? {
+    if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, features)? {
         return Ok(());
     }
     if !target.pvtmem {
         no_private_memory(&now, target, &files)?;
-        return unsplit_or_error(program, target, limit, rules);
+        return unsplit_or_error(program, target, limit, features);
     }
     if prefetch::run(program) {
-        now = pressure(program, target, rules.coalescing)?;
+        now = pressure(program, target, Coalescing::of(features))?;
     }
-    if !rules.partial_spilling {
-        return merge_set_spilling::run(program, target, limit, rules, &|files| fits(&now, files));
+    if !features.contains(Feature::PartialSpilling) {
+        return merge_set_spilling::run(program, target, limit, features, &|files| fits(&now, files));
     }
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
@@ -163,23 +155,23 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
     };
     let mut least = None;
     if is_minimum {
-        files = least_files(least.insert(within(none)), target, limit, rules)?;
-        if fits(&now, &files) && is_assignable(program, target, limit, rules)? {
+        files = least_files(least.insert(within(none)), target, limit, features)?;
+        if fits(&now, &files) && is_assignable(program, target, limit, features)? {
             return Ok(());
         }
     }
     let mut capacity = Capacity::new(files, target.merged_regs);
-    let attempts = if rules.splitting { ATTEMPTS } else { UNSPLIT_ATTEMPTS };
+    let attempts = if features.contains(Feature::LiveRangeSplitting) { ATTEMPTS } else { UNSPLIT_ATTEMPTS };
     for _ in 0..attempts {
         let mut spilled = within(capacity);
-        let now = analyse(&mut spilled, target, rules.coalescing)?;
+        let now = analyse(&mut spilled, target, Coalescing::of(features))?;
         let has_room = fits(&now, &files);
-        if has_room && is_assignable(&spilled, target, limit, rules)? {
+        if has_room && is_assignable(&spilled, target, limit, features)? {
             *program = spilled;
             return Ok(());
         }
         if least.is_none()
-            && let Some(error) = neediest(least.insert(within(none)), target, &files, rules.coalescing)?
+            && let Some(error) = neediest(least.insert(within(none)), target, &files, Coalescing::of(features))?
         {
             return Err(error);
         }
@@ -189,13 +181,13 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, rules: 
         capacity.half = (capacity.half + files.half).saturating_sub(now.half.max(files.half) + gap);
     }
     *program = least.unwrap_or_else(|| within(none));
-    match neediest(program, target, &files, rules.coalescing)? {
+    match neediest(program, target, &files, Coalescing::of(features))? {
         Some(error) => Err(error),
-        None => unsplit_or_error(program, target, limit, rules),
+        None => unsplit_or_error(program, target, limit, features),
     }
 }
 
-pub(super) fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
+pub(crate) fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
     let (needed, available, file) = if now.full > files.full {
         (now.full.div_ceil(2), files.full / 2, "full")
     } else if now.half > files.half {

@@ -15,7 +15,6 @@ use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand,
     Value, ValueData, WriteMask,
 };
-use crate::reached::{Arm, reached};
 use crate::regalloc::next_use::Tracked;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -420,7 +419,6 @@ fn sequence(program: &mut Program, copies: &mut [EdgeCopy]) -> Vec<Instr> {
         match left {
             None => break,
             Some(phi) if !progress => {
-                reached(Arm::SpillPhiCycle);
                 let class = program.values[phi].class;
                 let (instr, value) = copy(program, SrcOperand::Place(Place::Value(phi)), class);
                 first.push(instr);

@@ -123,7 +123,7 @@ fn random_programs_with_given_registers() {
         predicates(&mut after, target).unwrap();
         run_within(&mut after, target, limits).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         given += kept(&program, &after);
-        lower_copies::run(&mut after, target).unwrap();
+        lower_copies::run(&mut after, target, &Counter::default()).unwrap();
         kept(&program, &after);
     }
     assert!(given > 5000 && fitted > 1000 && refused > 100, "{given} {fitted} {refused}");
@@ -162,9 +162,9 @@ fn gaps_between_outputs_are_needed() {
     let mut before = program(1, |_, inputs| vec![(inputs[0].value().unwrap(), Some(PhysReg(30)))]);
     let pressure = Analysis::new(&mut before, &target).unwrap().max_pressure(&before);
     assert_eq!(pressure.full, 62);
-    assert!(spill::is_needed(&before, &target, RegisterLimit::Registers(30), RULES).unwrap());
-    assert!(!spill::is_needed(&before, &target, RegisterLimit::Registers(31), RULES).unwrap());
-    let error = spill::run(&mut before.clone(), &target, RegisterLimit::Registers(30), RULES).unwrap_err();
+    assert!(spill::is_needed(&before, &target, RegisterLimit::Registers(30), Features::all()).unwrap());
+    assert!(!spill::is_needed(&before, &target, RegisterLimit::Registers(31), Features::all()).unwrap());
+    let error = spill::run(&mut before.clone(), &target, RegisterLimit::Registers(30), Features::all()).unwrap_err();
     assert!(error.to_string().contains("(end) needs 31 of 30 full registers"), "{error}");
 }
 

@@ -15,10 +15,6 @@ use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
 
-/// All rules of the allocator.
-const RULES: AllocationRules =
-    AllocationRules { coalescing: Coalescing::Vectors, splitting: true, partial_spilling: true, occupancy: true };
-
 /// Assigns registers to a program in SSA form, within the target's files.
 fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     predicates(program, target)?;
@@ -52,7 +48,7 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     assert_within(&program, target, limits, &ssa);
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
-    lower_copies::run(&mut program, target)?;
+    lower_copies::run(&mut program, target, &Counter::default())?;
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         assert!(!data.opcode.is_meta() || data.opcode == Opcode::Input, "{}", data.opcode);

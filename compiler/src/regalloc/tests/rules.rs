@@ -1,9 +1,10 @@
-//! Random programs without one rule of the allocator each, and without all of them.
+//! Random programs without one feature of the allocator each, and without all of them.
 
 use super::spill::{SpillCounts, check_spilled};
 use super::*;
 
-fn without_rules(name: &str, rules: AllocationRules, refused: usize) {
+fn without(name: &str, disabled: &[Feature], refused: usize) {
+    let features = Features::all() - disabled.iter().copied().collect();
     let mut counts = SpillCounts::default();
     for seed in 1..300u64 {
         let target = &targets()[(seed % 2) as usize];
@@ -15,7 +16,7 @@ fn without_rules(name: &str, rules: AllocationRules, refused: usize) {
             3 => RegisterLimit::Registers(24 + (seed % 60) as u16),
             _ => RegisterLimit::Target,
         };
-        check_spilled(&program, target, limit, seed, true, rules, &mut counts);
+        check_spilled(&program, target, limit, seed, true, features, &mut counts);
     }
     let SpillCounts { spilled, reloads, refused: these } = counts;
     println!("{name}: {spilled} programs spilled, {reloads} reloads, {these} refused");
@@ -24,36 +25,31 @@ fn without_rules(name: &str, rules: AllocationRules, refused: usize) {
 
 #[test]
 fn without_merge_sets() {
-    without_rules("no merge sets", AllocationRules { coalescing: Coalescing::Nothing, ..RULES }, 10);
+    without("no merge sets", &[Feature::MergeSets], 10);
 }
 
 #[test]
 fn without_coalescing_of_vectors() {
-    without_rules("no vectors", AllocationRules { coalescing: Coalescing::Variables, ..RULES }, 10);
+    without("no vectors", &[Feature::VectorCoalescing], 10);
 }
 
 #[test]
 fn without_splitting() {
-    without_rules("no splitting", AllocationRules { splitting: false, ..RULES }, 10);
+    without("no splitting", &[Feature::LiveRangeSplitting], 10);
 }
 
 #[test]
 fn without_partial_spilling() {
-    without_rules("whole values", AllocationRules { partial_spilling: false, ..RULES }, 10);
+    without("whole values", &[Feature::PartialSpilling], 10);
 }
 
 #[test]
 fn without_occupancy() {
-    without_rules("no occupancy", AllocationRules { occupancy: false, ..RULES }, 10);
+    without("no occupancy", &[Feature::Occupancy], 10);
 }
 
 #[test]
-fn without_any_rule() {
-    let rules = AllocationRules {
-        coalescing: Coalescing::Nothing,
-        splitting: false,
-        partial_spilling: false,
-        occupancy: false,
-    };
-    without_rules("nothing", rules, 10);
+fn without_any_feature() {
+    use Feature::{LiveRangeSplitting, MergeSets, Occupancy, PartialSpilling};
+    without("nothing", &[MergeSets, LiveRangeSplitting, PartialSpilling, Occupancy], 10);
 }

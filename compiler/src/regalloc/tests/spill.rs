@@ -20,21 +20,21 @@ pub(super) fn check_spilled(
     limit: RegisterLimit,
     seed: u64,
     registers: bool,
-    rules: AllocationRules,
+    features: Features,
     counts: &mut SpillCounts,
 ) {
     let expected = run_program(before, target, seed);
     let mut program = before.clone();
     predicates(&mut program, target).unwrap();
     let mut spilled = program.clone();
-    if spill::is_needed(&spilled, target, limit, rules).unwrap() {
-        match spill::run(&mut spilled, target, limit, rules) {
+    if spill::is_needed(&spilled, target, limit, features).unwrap() {
+        match spill::run(&mut spilled, target, limit, features) {
             Ok(()) => {}
             Err(Error::Instruction { .. }) if matches!(limit, RegisterLimit::Registers(_)) => {
                 counts.refused += 1;
                 return;
             }
-            Err(Error::Fragmented { .. }) if !rules.splitting => {
+            Err(Error::Fragmented { .. }) if !features.contains(Feature::LiveRangeSplitting) => {
                 counts.refused += 1;
                 return;
             }
@@ -60,13 +60,14 @@ pub(super) fn check_spilled(
         dump(&program, &spilled)
     );
     let mut copy = spilled.clone();
-    let pressure = Analysis::coalesced(&mut copy, target, rules.coalescing).unwrap().max_pressure(&copy);
+    let pressure = Analysis::coalesced(&mut copy, target, Coalescing::of(features)).unwrap().max_pressure(&copy);
     let files = limit.files(target);
     assert!(pressure.full <= files.full && pressure.half <= files.half, "seed {seed}, {limit}: {pressure:?}");
     if !registers {
         return;
     }
-    run_limited(&mut spilled, target, limit, rules).unwrap_or_else(|error| panic!("seed {seed}, {limit}: {error}"));
+    run_limited(&mut spilled, target, limit, features, &Counter::default())
+        .unwrap_or_else(|error| panic!("seed {seed}, {limit}: {error}"));
     let actual = run_program(&spilled, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}, {limit}:\n{}", dump(&program, &spilled));
     lower_spills::run(&mut spilled).unwrap();
@@ -117,7 +118,7 @@ fn random_programs(registers: bool) {
             3 => RegisterLimit::Registers(12 + (seed % 60) as u16),
             _ => RegisterLimit::Minimum(1),
         };
-        check_spilled(&program, target, limit, seed, registers, RULES, &mut counts);
+        check_spilled(&program, target, limit, seed, registers, Features::all(), &mut counts);
     }
     println!("{} programs spilled, {} reloads, {} refused", counts.spilled, counts.reloads, counts.refused);
     assert!(counts.spilled > 800, "{}", counts.spilled);
@@ -128,11 +129,11 @@ fn no_private_memory_no_spilling() {
     let target = Target::by_name("a420").unwrap();
     let mut program = random_program(7, &target, Profile { pressure: 40, size: 60 });
     predicates(&mut program, &target).unwrap();
-    let error = spill::run(&mut program, &target, RegisterLimit::Registers(20), RULES).unwrap_err();
+    let error = spill::run(&mut program, &target, RegisterLimit::Registers(20), Features::all()).unwrap_err();
     assert!(error.to_string().starts_with("a420 has no private memory to spill to: needs "), "{error}");
     // The minimum is its need without spilling.
-    assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0), RULES), Ok(false));
-    run_limited(&mut program, &target, RegisterLimit::Minimum(0), RULES).unwrap();
+    assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0), Features::all()), Ok(false));
+    run_limited(&mut program, &target, RegisterLimit::Minimum(0), Features::all(), &Counter::default()).unwrap();
 }
 
 /// A limit that is too small for one instruction is refused with its name, and the least sufficient one is accepted.
@@ -142,18 +143,20 @@ fn a_limit_below_the_least_is_refused() {
     for seed in 1..40 {
         let mut program = random_program(seed, &target, Profile { pressure: 30, size: 60 });
         predicates(&mut program, &target).unwrap();
-        let least = (1..96)
-            .find(|&count| spill::run(&mut program.clone(), &target, RegisterLimit::Registers(count), RULES).is_ok());
+        let least = (1..96).find(|&count| {
+            spill::run(&mut program.clone(), &target, RegisterLimit::Registers(count), Features::all()).is_ok()
+        });
         let least = least.unwrap();
-        let error = spill::run(&mut program.clone(), &target, RegisterLimit::Registers(least - 1), RULES).unwrap_err();
+        let error = spill::run(&mut program.clone(), &target, RegisterLimit::Registers(least - 1), Features::all())
+            .unwrap_err();
         let Error::Instruction { instr, opcode, needed, available, file } = error else { panic!("{error}") };
         assert_eq!((available, file), (u32::from(least) - 1, "full"), "seed {seed}");
         assert!(needed >= u32::from(least), "seed {seed}: {needed}, {least}");
         let text = format!("{instr} ({opcode}) needs {needed} of {available} full registers, with all else in memory");
         assert_eq!(error.to_string(), text);
         let mut spilled = program.clone();
-        spill::run(&mut spilled, &target, RegisterLimit::Minimum(0), RULES).unwrap();
-        let pressure = spill::pressure(&spilled, &target, RULES.coalescing).unwrap();
+        spill::run(&mut spilled, &target, RegisterLimit::Minimum(0), Features::all()).unwrap();
+        let pressure = spill::pressure(&spilled, &target, Coalescing::of(Features::all())).unwrap();
         // While an array is live, a value that is kept may need less than its reloads.
         assert!(pressure.full <= 2 * u32::from(least) + 2, "seed {seed}: {pressure:?}, {least}");
     }
@@ -249,8 +252,16 @@ fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
         let mut b = Builder::new(&mut program, blocks[3]);
         let read = b.src(if read_after_the_loop { phi } else { next });
         b.effect(Opcode::End, &[read]);
-        check_spilled(&program, &target, RegisterLimit::Minimum(0), 5, true, RULES, &mut SpillCounts::default());
-        spill::run(&mut program, &target, RegisterLimit::Minimum(0), RULES).unwrap();
+        check_spilled(
+            &program,
+            &target,
+            RegisterLimit::Minimum(0),
+            5,
+            true,
+            Features::all(),
+            &mut SpillCounts::default(),
+        );
+        spill::run(&mut program, &target, RegisterLimit::Minimum(0), Features::all()).unwrap();
         let in_block = |block: usize| {
             let opcodes = program.blocks[blocks[block]].instrs.iter().map(|&instr| program.instrs[instr].opcode);
             opcodes.filter(|opcode| matches!(opcode, Opcode::SpillMacro | Opcode::ReloadMacro)).count()

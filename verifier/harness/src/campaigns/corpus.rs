@@ -5,13 +5,12 @@
 //! campaign, a new program is kept if it has a cell that no smaller new one has; it is reduced while it retains these
 //! cells. So the corpus grows by the newly covered cells, and a later campaign starts from them.
 
-use super::coverage::Coverage;
 use crate::reduce;
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::nir::{Shader, write};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::{Backend, Target};
-use ir3_programs::coverage::{Cell, Seen};
+use ir3_programs::coverage::{Cell, Seen, of_shader};
 use ir3_programs::variants::variant;
 use ir3_semantics::support::panics::catch;
 use ir3_semantics::support::random::{Random, text_hash};
@@ -83,12 +82,17 @@ fn accepts(shader: &Shader, target: &Target) -> bool {
 
 /// The cells that a program has, compiled for a GPU; those of the program alone if that is refused.
 fn cells(shader: &Shader, target: &Target, options: Options) -> Vec<Cell> {
-    let coverage = Coverage::default();
-    let counting = coverage.count();
+    let mut seen = Seen::default();
+    of_shader(shader, |cell| seen.add(cell));
     // A panic is a failure of its own, which the campaign has reported.
-    let _ = catch(|| Compilation::new(shader, target, &options).finish().is_ok());
-    drop(counting);
-    coverage.seen().cells().collect()
+    let _ = catch(|| {
+        let mut compilation = Compilation::new(shader, target, &options);
+        while let Some(Ok(step)) = compilation.step() {
+            seen.add_stage(step.stage, compilation.program());
+        }
+        seen.add_arms(compilation.counter());
+    });
+    seen.cells().collect()
 }
 
 /// A new program of a campaign.

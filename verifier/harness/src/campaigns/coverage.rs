@@ -1,26 +1,18 @@
 //! Coverage of the programs of a campaign, and selection of programs with rare coverage cells.
 //!
-//! [`Coverage`] counts cells while a campaign runs: each thread that compiles has counts of its own, which are added up
+//! [`Coverage`] has the cells of a campaign: the checker of each thread counts those of its programs, which are added up
 //! when it ends. Nothing is counted unless this is enabled. [`Director`] selects programs: of several candidates for a
 //! program number it takes the one with the rarest cells. Generating a program is much cheaper than compiling and
 //! running it, so the selection costs little.
 
 use super::fuzzing::{Campaign, in_turn};
-use ir3_compiler::compilation::{self, ProgramRef};
-use ir3_compiler::pipeline::Stage;
-use ir3_compiler::reached;
+use crate::check::Covered;
 use ir3_compiler::target::Target;
 use ir3_programs::coverage::table::Table;
 use ir3_programs::coverage::{Cell, Seen, of_shader};
 use ir3_programs::generator::{self, Features, Profile};
 use ir3_programs::seeds::program_seed;
-use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
-
-thread_local! {
-    /// The counts of this thread, and the number of programs in them.
-    static COUNTS: RefCell<Option<(Box<Seen>, u64)>> = const { RefCell::new(None) };
-}
 
 /// The set of cells seen so far, to recognise programs with a new cell.
 #[derive(Debug)]
@@ -32,73 +24,35 @@ impl Known {
         Self(seen)
     }
 
-    /// Adds the cells that this thread has [counted](Coverage::count). Returns true if one of them is new.
-    pub fn learns(&mut self) -> bool {
-        COUNTS.with_borrow_mut(|counts| {
-            let Some((seen, _)) = counts else { return false };
-            seen.take_arms();
-            let new: Vec<Cell> = seen.cells().filter(|&cell| self.0.of(cell) == 0).collect();
-            new.iter().for_each(|&cell| self.0.add(cell));
-            !new.is_empty()
-        })
+    /// Adds the cells that a checker has counted. Returns true if one of them is new.
+    pub fn learns(&mut self, covered: &Covered) -> bool {
+        let new: Vec<Cell> = covered.seen.cells().filter(|&cell| self.0.of(cell) == 0).collect();
+        new.iter().for_each(|&cell| self.0.add(cell));
+        !new.is_empty()
     }
 }
 
-/// The observer of the compilations of a thread.
-fn observe(stage: Option<Stage>, program: ProgramRef<'_>) {
-    COUNTS.with_borrow_mut(|counts| {
-        let Some((seen, programs)) = counts else { return };
-        match (stage, program) {
-            (None, ProgramRef::Nir(shader)) => {
-                *programs += 1;
-                of_shader(shader, |cell| seen.add(cell));
-            }
-            (Some(Stage::Schedule), ProgramRef::Ir3(program)) => seen.add_program(program, false),
-            (Some(Stage::Legalize), ProgramRef::Ir3(program)) => seen.add_program(program, true),
-            _ => {}
-        }
-    });
-}
-
-/// The counts of a campaign: cells, and the number of programs.
+/// The counts of a campaign: those of the checkers of its threads.
 #[derive(Debug, Default)]
-pub struct Coverage(Mutex<(Seen, u64)>);
-
-/// A guard: this thread counts until it is dropped.
-#[derive(Debug)]
-pub struct Counting<'a>(&'a Coverage);
+pub struct Coverage(Mutex<Covered>);
 
 impl Coverage {
-    /// Counts the programs that this thread compiles until the result is dropped.
-    pub fn count(&self) -> Counting<'_> {
-        COUNTS.set(Some((Box::default(), 0)));
-        compilation::observe(Some(observe));
-        reached::count(true);
-        Counting(self)
+    /// Adds the counts of a checker.
+    pub fn add(&self, covered: &Covered) {
+        let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.seen.merge(&covered.seen);
+        sum.programs += covered.programs;
     }
 
     /// The counts so far of threads that have ended, as a table for the GPUs of the programs.
     pub fn table(&self, targets: &[Target]) -> Table {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Table::of(targets, counts.1, &counts.0)
+        let sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Table::of(targets, sum.programs, &sum.seen)
     }
 
     /// The counts so far of threads that have ended.
     pub fn seen(&self) -> Seen {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
-    }
-}
-
-impl Drop for Counting<'_> {
-    fn drop(&mut self) {
-        reached::count(false);
-        compilation::observe(None);
-        if let Some((mut seen, programs)) = COUNTS.take() {
-            seen.take_arms();
-            let mut sum = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-            sum.0.merge(&seen);
-            sum.1 += programs;
-        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).seen.clone()
     }
 }
 
@@ -266,15 +220,5 @@ mod tests {
         }
         let idle: Vec<&str> = impossible::reasons().filter(|reason| !reasons.contains(*reason)).collect();
         assert!(idle.is_empty(), "rules without a cell: {idle:#?}");
-    }
-
-    #[test]
-    fn a_thread_that_does_not_count_has_no_observer() {
-        let coverage = Coverage::default();
-        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
-        let compile = || ir3_compiler::select::run(&shader, &Target::default()).is_ok();
-        drop(coverage.count());
-        assert!(compile());
-        assert_eq!(coverage.seen(), Seen::default());
     }
 }

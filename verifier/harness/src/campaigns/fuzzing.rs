@@ -288,7 +288,8 @@ impl Campaign {
 
     /// A checker for its programs.
     pub fn checker(&self) -> Checker {
-        Checker::new(self.targets.first().copied().unwrap_or_default(), self.options)
+        let checker = Checker::new(self.targets.first().copied().unwrap_or_default(), self.options);
+        if self.coverage.is_some() { checker.with_coverage() } else { checker }
     }
 
     fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> Verification {
@@ -454,7 +455,6 @@ impl Campaign {
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads::run(self.jobs, || {
-            let _counting = self.coverage.as_deref().map(Coverage::count);
             let mut checker = self.checker();
             let mut local = Counts::default();
             let mut last = Instant::now();
@@ -483,6 +483,9 @@ impl Campaign {
                 }
             }
             lock().0.add(&local);
+            if let (Some(coverage), Some(covered)) = (&self.coverage, checker.coverage()) {
+                coverage.add(covered);
+            }
         });
         let (mut counts, ..) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         counts.summary.interrupted = interrupted.load(Ordering::Relaxed);

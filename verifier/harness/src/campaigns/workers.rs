@@ -7,7 +7,7 @@
 //! new one.
 
 use super::counts::Counts;
-use super::coverage::{Coverage, Known};
+use super::coverage::Known;
 use super::fuzzing::{Campaign, Drawn, Finding};
 use crate::guard::{Limits, Process, worker};
 use ir3_compiler::pipeline::Stage;
@@ -123,7 +123,6 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
     };
     let corpus = campaign.corpus.as_ref();
     let mut known = corpus.map(|corpus| Known::new(corpus.seen(&campaign.targets, campaign.options)));
-    let counting = campaign.coverage.as_deref().map(Coverage::count);
     let mut checker = campaign.checker();
     for line in stdin.lines() {
         let line = line?;
@@ -138,7 +137,7 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
             let mut found = |one: &Finding<'_>| finding = Some(Box::new(WorkerFinding::of(one)));
             let failed = campaign.check_number(&mut checker, number, &mut counts, &mut found);
             stops = failed && !campaign.keep_going;
-            if known.as_mut().is_some_and(Known::learns) && !failed {
+            if checker.coverage().zip(known.as_mut()).is_some_and(|(covered, known)| known.learns(covered)) && !failed {
                 write(&Event::New(number))?;
             }
             let is_due = finding.is_some() || last.elapsed() > REPORT;
@@ -156,8 +155,8 @@ fn ranges(campaign: &Campaign) -> io::Result<()> {
         }
         write(&Event::Counted { end: to, counts: Box::new(counts), is_last: true, stops })?;
     }
-    drop(counting);
-    if let Some(coverage) = &campaign.coverage {
+    if let (Some(coverage), Some(covered)) = (&campaign.coverage, checker.coverage()) {
+        coverage.add(covered);
         write(&Event::Covered(Box::new(coverage.table(&campaign.targets))))?;
     }
     Ok(())

@@ -16,9 +16,10 @@ use super::{
 };
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
+use ir3_compiler::pipeline::Allocator;
 use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
-use ir3_compiler::regalloc::Allocator;
 use ir3_compiler::{nir, target::Target};
+use ir3_programs::coverage::{self, Seen};
 use ir3_programs::planted_bugs::{PlantedBug, PlantedChange};
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::{DEFAULT_FUEL, Env};
@@ -51,6 +52,16 @@ pub struct Checker {
     /// True while the compiler runs.
     is_compiling: bool,
     nir_plant: Option<NirPlant>,
+    coverage: Option<Box<Covered>>,
+}
+
+/// The coverage of the programs that a checker has compiled.
+#[derive(Debug, Default)]
+pub struct Covered {
+    /// The cells.
+    pub seen: Seen,
+    /// The number of programs.
+    pub programs: u64,
 }
 
 impl Checker {
@@ -64,7 +75,19 @@ impl Checker {
             stage: Stage::Select,
             is_compiling: false,
             nir_plant: None,
+            coverage: None,
         }
+    }
+
+    /// Counts the coverage of the programs from now on.
+    pub fn with_coverage(mut self) -> Self {
+        self.coverage = Some(Box::default());
+        self
+    }
+
+    /// The coverage so far, if it is counted.
+    pub fn coverage(&self) -> Option<&Covered> {
+        self.coverage.as_deref()
     }
 
     /// Keeps the buffers for another GPU or other options.
@@ -195,12 +218,31 @@ impl Checker {
         }
         verification.source = judge.source_runs();
         verification.times.run += start.elapsed();
-        let is_judged = policy.engines.has_prover() || !envs.is_empty();
-
         let mut hook = hook_of(plant, self.nir_plant);
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
+        if let Some(covered) = &mut self.coverage {
+            covered.programs += 1;
+            coverage::of_shader(shader, |cell| covered.seen.add(cell));
+        }
+        let is_judged = policy.engines.has_prover() || !envs.is_empty();
+        let refutation = self.judge_boundaries(&mut compilation, &mut judge, is_judged, verification);
+        if let Some(covered) = &mut self.coverage {
+            covered.seen.add_arms(compilation.counter());
+        }
+        refutation
+    }
+
+    /// Runs the stages of a compilation and has the boundary of each judged.
+    fn judge_boundaries(
+        &mut self,
+        compilation: &mut Compilation<'_, '_>,
+        judge: &mut Judge<'_>,
+        is_judged: bool,
+        verification: &mut Verification,
+    ) -> Option<Box<Refutation>> {
+        let (target, options) = (self.target, self.options);
         let mut judged = Judged::default();
-        let mut before = Snapshot::Nir(Box::new(shader.clone()));
+        let mut before = Snapshot::from(compilation.program());
         let mut last = None;
         while let Some(stage) = compilation.next_stage() {
             self.stage = stage;
@@ -213,7 +255,12 @@ impl Checker {
             self.is_compiling = false;
             verification.times.compile += start.elapsed();
             let change = match step {
-                Some(Ok(step)) => step.change,
+                Some(Ok(step)) => {
+                    if let Some(covered) = &mut self.coverage {
+                        covered.seen.add_stage(stage, compilation.program());
+                    }
+                    step.change
+                }
                 Some(Err(error)) => {
                     verification.refuse(needs_spilling_after_spill(error, &options));
                     return None;

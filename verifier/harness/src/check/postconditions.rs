@@ -10,13 +10,12 @@
 use super::legal::{Extent, Judged, illegal};
 use super::unseen;
 use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::i965::vec4;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use ir3_compiler::machine::Code;
-use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Refusal, Stage};
-use ir3_compiler::regalloc;
+use ir3_compiler::pipeline::{Allocation, CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::target::{RegisterFiles, Target};
-use ir3_compiler::vec4;
 use ir3_prove::hazards::{self, Facts, Hazard, HazardKind};
 use ir3_semantics::machine::steps::reads_own_result;
 
@@ -47,10 +46,7 @@ struct Given {
 /// Computes the postconditions of `stage`.
 pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options) -> Terms {
     let files = match stage {
-        Stage::RegisterAllocation => {
-            let Options { registers, allocator, .. } = *options;
-            regalloc::files_within(program, target, registers, allocator, options.allocation_rules()).ok()
-        }
+        Stage::RegisterAllocation => Allocation::of(options, target).files(program).ok(),
         _ => None,
     };
     // Earlier stages may remove inputs without readers.

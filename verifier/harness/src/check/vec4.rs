@@ -4,9 +4,9 @@ use super::boundary::{Boundary, BoundaryKind};
 use super::engine::COMPILER;
 use super::postconditions::broken_vec4;
 use super::{Crash, Execution, Judge, Judgment, Policy, Unknown, Verdict, Verification};
+use ir3_compiler::i965::vec4::Program;
 use ir3_compiler::pipeline::{Change, Options, Stage, run_vec4_stage};
 use ir3_compiler::target::{GEN7, GEN7_SCALAR};
-use ir3_compiler::vec4::Program;
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
@@ -31,13 +31,14 @@ pub fn verify_vec4(
     let mut before = program.clone();
     for stage in Stage::on_mode(program.mode).filter(|&stage| options.runs(stage)) {
         let mut after = before.clone();
-        let run = || watched(|| run_vec4_stage(stage, &mut after, options) == Change::Something);
+        let run = || watched(|| run_vec4_stage(stage, &mut after, options));
         // A program that breaks a rule is as bad as a panic.
         let ran = catch(run)
             .map_err(Crash::from)
-            .and_then(|changed| broken_vec4(stage, &after).map_or(Ok(changed), |why| Err(Crash::from(why))));
+            .and_then(|ran| ran.map_err(|error| Crash::from(error.to_string())))
+            .and_then(|change| broken_vec4(stage, &after).map_or(Ok(change), |why| Err(Crash::from(why))));
         let changed = match ran {
-            Ok(changed) => changed,
+            Ok(change) => change == Change::Something,
             Err(crash) => {
                 verification.push(stage, Judgment::of(Verdict::Unknown(Unknown::Crashed(crash)), COMPILER));
                 break;

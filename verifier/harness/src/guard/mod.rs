@@ -158,12 +158,13 @@ impl Setting {
     /// The arguments of the worker: [`worker::Arguments`] reads them.
     fn arguments(&self) -> Vec<String> {
         let Self { target, options, plant, limits } = self;
-        let Options { features, last, registers, allocator, own_pass: _ } = options;
+        let Options { features, skip, last, registers, allocator, own_pass: _ } = options;
         let features: Vec<&str> = features.iter().map(|feature| feature.name()).collect();
         let mut list = vec![
             "worker".to_owned(),
             target.name.to_owned(),
             features.join(","),
+            skip.to_string(),
             last.name().to_owned(),
             registers.to_string(),
             allocator.to_string(),

@@ -33,13 +33,14 @@ impl Arguments {
     /// If there are others: only this program starts workers.
     pub fn parse(list: &[String]) -> Result<Self, String> {
         let wrong = |what: &str| format!("found {what}, expected the arguments of a worker");
-        let [gpu, features, last, registers, allocator, memory, plant @ ..] = list else {
+        let [gpu, features, skip, last, registers, allocator, memory, plant @ ..] = list else {
             return Err(wrong("too few"));
         };
         let feature = |name: &str| Feature::from_name(name).ok_or_else(|| wrong(name));
         let names = features.split(',').filter(|name| !name.is_empty());
         let options = Options {
             features: names.map(feature).collect::<Result<Features, _>>()?,
+            skip: skip.parse()?,
             last: Stage::from_name(last).ok_or_else(|| wrong(last))?,
             registers: registers.parse().map_err(|_| wrong(registers))?,
             allocator: allocator.parse().map_err(|_| wrong(allocator))?,

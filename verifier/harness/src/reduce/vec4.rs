@@ -2,7 +2,7 @@
 
 use super::size::{Size, complexity};
 use super::subject::{Kind, Subject};
-use ir3_compiler::vec4::{Instr, Mask, Opcode, Program, SrcFile, Structure, text, validate};
+use ir3_compiler::i965::vec4::{Instr, Mask, Opcode, Program, SrcFile, Structure, text, validate};
 
 /// Makes a program smaller while it fails: steps one at a time, as long as one helps.
 pub fn minimal_vec4(program: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {

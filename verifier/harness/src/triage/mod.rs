@@ -17,6 +17,7 @@ mod shape;
 pub use group::{FailureKind, Group};
 pub use shape::Shape;
 
+use ir3_compiler::pipeline::OwnPass;
 use ir3_semantics::support::threads;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,11 +42,13 @@ pub struct TriageOptions {
     pub limit: usize,
     /// Stop reducing after this time; the progress of the reductions is kept.
     pub time: Option<Duration>,
+    /// The pass of the caller that the failures may have.
+    pub own_pass: Option<OwnPass>,
 }
 
 impl Default for TriageOptions {
     fn default() -> Self {
-        Self { jobs: threads::default_jobs(), reduce: true, limit: 3, time: None }
+        Self { jobs: threads::default_jobs(), reduce: true, limit: 3, time: None, own_pass: None }
     }
 }
 
@@ -141,7 +144,7 @@ pub fn run(
 ) -> Triage {
     let mut triage = Triage::default();
     let mut all = Vec::new();
-    for seen in threads::map(options.jobs, bundles, |path| look(path)) {
+    for seen in threads::map(options.jobs, bundles, |path| look(path, options.own_pass)) {
         match seen {
             Ok(Some(seen)) => all.push(seen),
             Ok(None) => {}
@@ -162,7 +165,7 @@ pub fn run(
             if stopped() {
                 return (n, None);
             }
-            let result = bundle::reduce(&all[n].path, inside, &mut |_| !stopped());
+            let result = bundle::reduce_with(&all[n].path, options.own_pass, inside, &mut |_| !stopped());
             let reduced = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(Progress { reduced, all: chosen.len() });
             (n, Some(result))
@@ -195,8 +198,8 @@ pub fn run(
 }
 
 /// Reads a bundle and runs it, unless it is minimal: then it is run later. `None` if another process has removed it.
-fn look(path: &Path) -> Result<Option<Seen>, TriageProblem> {
-    let case = match bundle::read(path) {
+fn look(path: &Path, own_pass: Option<OwnPass>) -> Result<Option<Seen>, TriageProblem> {
+    let case = match bundle::read_with(path, own_pass) {
         Ok(case) => case,
         Err(bundle::ReadError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(TriageProblem { path: path.to_owned(), error: error.into() }),

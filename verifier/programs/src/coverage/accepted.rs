@@ -4,10 +4,10 @@
 //! property of the cell. Cells of compiled programs and of passes cannot be tried one by one: rules list those that are
 //! [`impossible`].
 
+use ir3_compiler::arms::Arm;
 use ir3_compiler::nir::{
     AluSrc, AluType, Builder, Def, Index, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage, TexOp, TexSrcKind,
 };
-use ir3_compiler::reached::Arm;
 use ir3_compiler::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;

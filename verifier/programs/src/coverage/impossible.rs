@@ -3,9 +3,9 @@
 //! A rule names the row of a table, the pass or the refusal that rules its cells out. A test runs a campaign, in which no cell that
 //! a rule covers may be seen, and checks that each rule covers one.
 
+use ir3_compiler::arms::Arm;
 use ir3_compiler::ir3::{Category, Mods, Opcode, Type};
 use ir3_compiler::opt::fold::CONVERSIONS;
-use ir3_compiler::reached::Arm;
 use ir3_compiler::target::{Backend, Target};
 
 use super::Family;
@@ -264,7 +264,6 @@ const ARMS: &[(Arm, &str)] = &[
     (Arm::AssignEvictShared, "shared-registers: shared values have their registers before"),
     (Arm::CopiesAcross, "shared-registers: a phi with a general source is no shared register"),
     (Arm::CopiesNarrow, "shared-registers: a phi with a general source is no shared register"),
-    (Arm::SubgroupPreamble, "select: the branch of a preamble is `shps` itself"),
 ];
 
 /// Arms of the stages of one backend.

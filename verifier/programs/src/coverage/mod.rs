@@ -2,7 +2,7 @@
 //!
 //! A cell is a pair of properties: an operation and a width, an intrinsic and a value of an index, an opcode and the form of a source, an arm
 //! of a pass. Nothing is a full product. The lists follow the tables of the compiler: nir's operations and intrinsics, its texture
-//! operations, ir3's opcodes, the arms that passes mark ([`reached`](ir3_compiler::reached)). A cell is a number, so that counting is an
+//! operations, ir3's opcodes, the [arms](ir3_compiler::arms) that passes count. A cell is a number, so that counting is an
 //! addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program.
@@ -19,9 +19,11 @@ mod made;
 pub mod table;
 mod textures;
 
+use ir3_compiler::arms::{Arm, Counter};
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::nir::{InstrData, Shader};
-use ir3_compiler::reached::Arm;
+use ir3_compiler::pipeline::Stage;
 
 /// A pair of properties, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -157,9 +159,20 @@ impl Seen {
         self.0[cell.0 as usize] = count;
     }
 
-    /// Counts the arms that the passes of this thread have reached since the last call.
-    pub fn take_arms(&mut self) {
-        ir3_compiler::reached::take(|arm, count| self.0[Family::Arms.cell(arm as u32).0 as usize] += u64::from(count));
+    /// Counts the arms of a compilation.
+    pub fn add_arms(&mut self, counter: &Counter) {
+        for (arm, count) in counter.counts() {
+            self.0[Family::Arms.cell(arm as u32).0 as usize] += u64::from(count);
+        }
+    }
+
+    /// Counts the cells of the program after a stage.
+    pub fn add_stage(&mut self, stage: Stage, program: ProgramRef<'_>) {
+        match (stage, program) {
+            (Stage::Schedule, ProgramRef::Ir3(program)) => self.add_program(program, false),
+            (Stage::Legalize, ProgramRef::Ir3(program)) => self.add_program(program, true),
+            _ => {}
+        }
     }
 
     /// Counts the cells of a compiled program: one in SSA form, or a final one.

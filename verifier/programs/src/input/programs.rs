@@ -8,7 +8,7 @@ use crate::mesa::pair_file::read_pair;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
-use ir3_compiler::{ir3, nir, vec4};
+use ir3_compiler::{i965::vec4, ir3, nir};
 use ir3_semantics::Snapshot;
 use std::collections::VecDeque;
 use std::io::Cursor;

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use ir3_compiler::i965::vec4;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::machine::{encoding, listing};
 use ir3_compiler::target::Generation;
-use ir3_compiler::vec4;
 
 use super::{fragment, paste};
 use crate::turnip::{Kind, WorkerError, is_shader};

@@ -21,9 +21,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use ir3_compiler::compilation::{Compilation, ProgramMut, compile_vec4_with};
+use ir3_compiler::i965::vec4 as gen7;
 use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_compiler::{ir3, nir, vec4 as gen7};
+use ir3_compiler::{ir3, nir};
 
 /// A planted change of the program after a stage. Implemented for functions of the stage and an ir3 program, which do
 /// not change vec4 programs.

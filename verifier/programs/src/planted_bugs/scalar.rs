@@ -3,8 +3,8 @@
 //! Some show only in one form of the carry, which [`without`] selects.
 
 use super::{BugChange, PlantedBug};
+use ir3_compiler::i965::vec4::{Cmod, DstFile, Instr, Opcode, Program, RegType, Src, SrcFile};
 use ir3_compiler::pipeline::{Feature, Stage};
-use ir3_compiler::vec4::{Cmod, DstFile, Instr, Opcode, Program, RegType, Src, SrcFile};
 
 /// All of them.
 pub static ALL: [PlantedBug; 8] = [

@@ -1,8 +1,8 @@
 //! Planted bugs of the vec4 backend: changes of the program after a stage.
 
 use super::{BugChange, PlantedBug};
+use ir3_compiler::i965::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
 use ir3_compiler::pipeline::Stage;
-use ir3_compiler::vec4::{DstFile, Instr, Mask, Opcode, Predicate, Program};
 
 /// The bugs in the passes.
 pub static ALL: [PlantedBug; 5] = [

@@ -1,8 +1,8 @@
 //! The result of an instruction in a channel, and its destination.
 
 use super::{Computed, Lifter};
+use ir3_compiler::i965::vec4::{self, Cmod, Instr, Opcode, OpcodeKind, Predicate, RegType, Src, SrcFile};
 use ir3_compiler::nir::{Def, Op};
-use ir3_compiler::vec4::{self, Cmod, Instr, Opcode, OpcodeKind, Predicate, RegType, Src, SrcFile};
 
 impl Lifter<'_> {
     pub(super) fn read(&self, variable: usize) -> Def {

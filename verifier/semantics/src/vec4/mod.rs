@@ -24,8 +24,10 @@
 mod compute;
 
 use crate::interp::Unsupported;
+use ir3_compiler::i965::vec4::{
+    self, DstFile, Instr, Mask, Message, Opcode, OpcodeKind, Program, Src, SrcFile, Structure,
+};
 use ir3_compiler::nir::{self, AluType, Block, Builder, Def, Index, InstrData, IntrinsicOp, JumpKind, Op};
-use ir3_compiler::vec4::{self, DstFile, Instr, Mask, Message, Opcode, OpcodeKind, Program, Src, SrcFile, Structure};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 

@@ -102,6 +102,9 @@ struct Metadata {
 struct SavedOptions {
     /// The enabled features. Features that the backend gets later are not part of an old failure.
     features: Vec<String>,
+    /// The applications of arms that are skipped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    skip: String,
     last: String,
     registers: String,
     /// The allocator, if it is not the default one.
@@ -134,11 +137,12 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // Destructured so that a new option cannot be forgotten here.
-        let Options { features, last, registers, allocator, own_pass } = *options;
+        let Options { features, skip, last, registers, allocator, own_pass } = *options;
         let features = features.iter().map(|feature| feature.name().to_owned()).collect();
         let own_pass = own_pass.map(|pass| pass.name.to_owned());
         let allocator = (allocator != Allocator::default()).then(|| allocator.to_string());
-        Self { features, last: last.name().to_owned(), registers: registers.to_string(), allocator, own_pass }
+        let (skip, last, registers) = (skip.to_string(), last.name().to_owned(), registers.to_string());
+        Self { features, skip, last, registers, allocator, own_pass }
     }
 }
 
@@ -204,6 +208,14 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
 /// # Errors
 /// If it does not exist, or is not a bundle; with the file and the expected content.
 pub fn read(path: &Path) -> Result<Case, ReadError> {
+    read_with(path, None)
+}
+
+/// Like [`read`], of a failure that a pass of the caller may have.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_with(path: &Path, own_pass: Option<OwnPass>) -> Result<Case, ReadError> {
     // The replacement of the folder may have been interrupted.
     let _ = folder::recover(path);
     if !path.is_dir() {
@@ -212,7 +224,7 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     let file = path.join("bundle.json");
     let text = content(&file, "the metadata of a bundle")?;
     let CaseFacts { target, options, found_with, plant, symptom, origin, minimal } =
-        facts(&file, parse(&file, &text)?)?;
+        facts(Fields { file: &file, own_pass }, parse(&file, &text)?)?;
     let program = program(&path.join("program.nir"), "the program")?;
     let env = env(&path.join("env.json"))?;
     let folder = path.join("original");
@@ -249,14 +261,13 @@ fn parse(file: &Path, text: &str) -> Result<Metadata, ReadError> {
     }
     let FormatVersion { format } = serde_json::from_str(text).map_err(json)?;
     if format != FORMAT {
-        return Err(Fields { file }.bad("format", &format.to_string(), &FORMAT.to_string()));
+        return Err(Fields { file, own_pass: None }.bad("format", &format.to_string(), &FORMAT.to_string()));
     }
     serde_json::from_str(text).map_err(json)
 }
 
 /// Interprets the fields.
-fn facts(file: &Path, metadata: Metadata) -> Result<CaseFacts, ReadError> {
-    let in_file = Fields { file };
+fn facts(in_file: Fields<'_>, metadata: Metadata) -> Result<CaseFacts, ReadError> {
     let target = in_file.target("gpu", &metadata.gpu)?;
     let options = in_file.options(metadata.options)?;
     let gpu = metadata.original_gpu.map(|gpu| in_file.target("original_gpu", &gpu)).transpose()?;
@@ -287,13 +298,15 @@ fn facts(file: &Path, metadata: Metadata) -> Result<CaseFacts, ReadError> {
 pub fn rewritten(file: &Path, text: &str) -> Result<String, ReadError> {
     let metadata = parse(file, text)?;
     let written = serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n";
-    facts(file, metadata)?;
+    facts(Fields { file, own_pass: None }, metadata)?;
     Ok(written)
 }
 
 /// The fields of a file, with its path for errors.
 struct Fields<'a> {
     file: &'a Path,
+    /// The pass of the caller.
+    own_pass: Option<OwnPass>,
 }
 
 impl Fields<'_> {
@@ -302,10 +315,10 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions { features, last, registers, allocator, own_pass } = saved;
+        let SavedOptions { features, skip, last, registers, allocator, own_pass } = saved;
         let own_pass = own_pass.map(|name| {
-            let expected = "a pass that this program has made (`OwnPass::new`): only that program can run it";
-            OwnPass::by_name(&name).ok_or_else(|| self.bad("own_pass", &name, expected))
+            let expected = "the pass that the reader has been given: only the program that has made it can run it";
+            self.own_pass.filter(|pass| pass.name == name).ok_or_else(|| self.bad("own_pass", &name, expected))
         });
         let own_pass = own_pass.transpose()?;
         let features = features.iter().map(|name| self.feature(name)).collect::<Result<Features, _>>()?;
@@ -318,7 +331,8 @@ impl Fields<'_> {
                 .map_err(|_| self.bad("allocator", &name, "`ssa`, `graph-colouring`, or that and a rule"))?,
             None => Allocator::default(),
         };
-        Ok(Options { features, last, registers, allocator, own_pass })
+        let skip = skip.parse().map_err(|expected: String| self.bad("skip", &skip, &expected))?;
+        Ok(Options { features, skip, last, registers, allocator, own_pass })
     }
 
     fn feature(&self, name: &str) -> Result<Feature, ReadError> {

@@ -25,9 +25,9 @@ mod reduction;
 
 pub use evidence::Evidence;
 pub use folder::{clean, is_bundle, list};
-pub use metadata::{FORMAT, ReadError, read, rewritten};
+pub use metadata::{FORMAT, ReadError, read, read_with, rewritten};
 pub(super) use readme::{expected_and_actual, options_in_words, origin_in_words, see_again, title};
-pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
+pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce, reduce_with};
 
 use crate::reduce::{Failure, Oracle};
 use ir3_compiler::nir::{self, Shader};
@@ -184,7 +184,8 @@ fn changed_options(options: Options) -> String {
     let own_pass = options.own_pass.map(|pass| format!(" {}", pass.name)).unwrap_or_default();
     let allocator =
         if options.allocator == default.allocator { String::new() } else { format!(" {}", options.allocator) };
-    format!("{} {last} {}{allocator}{own_pass}", disabled.join(","), options.registers)
+    let skip = if options.skip == default.skip { String::new() } else { format!(" {}", options.skip) };
+    format!("{} {last} {}{allocator}{own_pass}{skip}", disabled.join(","), options.registers)
 }
 
 /// The program as read back from its text, with the numbers of the text, if it fails in the same way: a user of the
@@ -323,9 +324,10 @@ mod tests {
         let without = Features::all().iter().map(|feature| changed_options(Options::default().without(feature)));
         let last = Options { last: Stage::Select, ..Options::default() };
         let registers = Options { registers: "min+2".parse().expect("a limit"), ..Options::default() };
-        let others = [Options::default(), last, registers].map(changed_options);
+        let skip = Options { skip: "fold-two:1..".parse().expect("an arm"), ..Options::default() };
+        let others = [Options::default(), last, registers, skip].map(changed_options);
         let all: BTreeSet<String> = without.chain(others).collect();
-        assert_eq!(all.len(), Features::all().len() + 3, "{all:?}");
+        assert_eq!(all.len(), Features::all().len() + 4, "{all:?}");
         assert_eq!(default, "  target");
     }
 }

@@ -43,7 +43,7 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
     if let Some(pass) = case.options.own_pass {
         writeln!(
             text,
-            "The program that has made the pass `{}` compiles it again: `read_bundle(PATH)?.oracle()`.",
+            "The program that has made the pass `{}` compiles it again: `read_bundle_with(PATH, pass)?.oracle()`.",
             pass.name
         )?;
     }
@@ -283,6 +283,9 @@ pub(in crate::report) fn options_in_words(options: &Options) -> String {
         (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
         (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),
         (_, off) => chosen.push(format!("without {}", names(off))),
+    }
+    if options.skip != Default::default() {
+        chosen.push(format!("`--skip {}`", options.skip));
     }
     if options.registers != Default::default() {
         chosen.push(format!("`--max-registers {}`", options.registers));

@@ -1,9 +1,10 @@
 //! Reduction of a bundle in place.
 
-use super::{Case, Original, ReadError, WriteError, folder, read, replace};
+use super::{Case, Original, ReadError, WriteError, folder, read_with, replace};
 use crate::reduce::combined;
 use crate::reduce::combined::CombinedReduction;
 use crate::reduce::{CheckpointError, Failure, Options, Progress};
+use ir3_compiler::pipeline::OwnPass;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,20 @@ pub struct Reduction {
 /// # Errors
 /// If the bundle cannot be read or written, or does not fail as recorded.
 pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<Reduction, ReduceError> {
-    let case = read(path)?;
+    reduce_with(path, None, jobs, progress)
+}
+
+/// Like [`reduce`], for a failure that a pass of the caller may have.
+///
+/// # Errors
+/// Those of [`reduce`].
+pub fn reduce_with(
+    path: &Path,
+    own_pass: Option<OwnPass>,
+    jobs: usize,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Reduction, ReduceError> {
+    let case = read_with(path, own_pass)?;
     let other =
         |found: String| ReduceError::Other { path: path.to_owned(), found, expected: case.symptom.failure.clone() };
     let mut oracle = case.oracle().ok_or_else(|| other("found no failure".to_owned()))?;

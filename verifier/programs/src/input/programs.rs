@@ -7,6 +7,7 @@ use crate::mesa::log::{self, Log, LogReader, Section, SectionKind};
 use crate::mesa::pair_file::read_pair;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
+use ir3_compiler::machine::encoding;
 use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
 use ir3_compiler::{ir3, nir, vec4};
 use ir3_semantics::Snapshot;
@@ -424,10 +425,16 @@ pub fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Progra
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {
             return InputError::OldText { place: FilePosition { path: path.to_owned(), line, column }, sign, version };
         }
+        let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or_default();
+        let line = LogLine::of(line).text;
+        let has_no_numbers = !fragment::is_ir3_line(&line) && encoding::begins_instruction(line.trim());
         InputError::Syntax {
             place: FilePosition { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
             found: error.found.clone(),
-            expected: error.expected,
+            expected: match has_no_numbers {
+                true => "the numbers of the instruction before it (`0002:0001:000:`), as in the other lines".to_owned(),
+                false => error.expected,
+            },
         }
     };
     let is_valid = |program: &ir3::Program| {

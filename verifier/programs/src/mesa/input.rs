@@ -99,6 +99,59 @@ pub enum InputError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder whose only programs are file tests.
+    #[error(
+        "{path}: found no program in the folder but {count} file test{s} (`// test PASS`), which `cargo test -p ir3-verifier --test suite \
+         file_tests::` runs, expected .nir, .ir3 or .log files",
+        path = path.display(),
+        s = plural(*count)
+    )]
+    OnlyFileTests {
+        /// The folder.
+        path: PathBuf,
+        /// The number of file tests.
+        count: usize,
+    },
+    /// A folder whose only programs are those of pairs.
+    #[error(
+        "{path}: found no program in the folder but {count} pair{s}, which `ir3-equiv check` compares, expected .nir, .ir3 or .log files",
+        path = path.display(),
+        s = plural(*count)
+    )]
+    OnlyPairs {
+        /// The folder.
+        path: PathBuf,
+        /// The number of pairs.
+        count: usize,
+    },
+    /// The folder of a refuted pair, where a program to compile is expected.
+    #[error(
+        "{path}: found the two programs of a refuted pair, expected a program to compile: `ir3-equiv check {path}` compares them, \
+         `ir3-equiv show {path}` writes the page",
+        path = path.display()
+    )]
+    PairFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder without a pair.
+    #[error(
+        "{path}: found no pair in the folder, expected .pair files (two programs with a line `// after` between them), or folders of \
+         refuted pairs, which `mesa` and `check --failures` write",
+        path = path.display()
+    )]
+    NoPairs {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder where a file is expected.
+    #[error("{path}: found a folder, expected {expected}", path = path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The expected input.
+        expected: &'static str,
+    },
     /// A log without a nir section.
     #[error("{path}: found no `NIR (final form)` section in the log, expected one at least", path = path.display())]
     NoNir {
@@ -164,6 +217,28 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+    /// A log whose lines are wrapped.
+    #[error(
+        "{place}: found {count} lines that are broken off at this column and go on in the next line, expected each line of Mesa as one \
+         line: the log was wrapped by a terminal or a mail program; write it to a file (`2> shaders.log`)"
+    )]
+    Wrapped {
+        /// The first such line.
+        place: FilePosition,
+        /// The number of such lines.
+        count: usize,
+    },
+    /// A log that begins inside of a program.
+    #[error(
+        "{place}: found `{found}`, a line of a program without a headline, expected `NIR (final form) for …` or `AFTER: …` before it: \
+         the beginning of the log is missing"
+    )]
+    NoStart {
+        /// The first line of the program.
+        place: FilePosition,
+        /// That line.
+        found: String,
+    },
     /// A program that parses and breaks a rule of its language.
     #[error("{place}: {problem}")]
     Invalid {
@@ -212,6 +287,10 @@ pub enum InputError {
     },
 }
 
+const fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// The message for a shader that is not compiled. An error of a translator has its place in the text, if the translator
 /// reports one.
 fn not_compiled(path: &Path, kind: Kind, detail: &str) -> String {
@@ -234,6 +313,8 @@ impl InputError {
             | Self::CutOff { place, .. }
             | Self::Interrupted { place, .. }
             | Self::Mixed { place, .. }
+            | Self::Wrapped { place, .. }
+            | Self::NoStart { place, .. }
             | Self::Invalid { place, .. }
             | Self::OldText { place, .. }
             | Self::Syntax { place, .. } => Some(place),
@@ -324,10 +405,20 @@ impl InputKind {
             Some(Self::Ir3 | Self::Nir) if text.lines().any(|raw| listing::is_listing_line(&LogLine::of(raw).text)) => {
                 Some(Self::Code)
             }
+            Some(Self::Ir3) if is_assembly(text) => Some(Self::Code),
             Some(kind) => Some(kind),
             None => Self::of_text(text),
         }
     }
+}
+
+/// Returns true for machine code, with neither a block nor a numbered instruction.
+fn is_assembly(text: &str) -> bool {
+    let of_program = |raw| {
+        let line = LogLine::of(raw).text;
+        line.trim_start_matches("(jp)").starts_with("block") || fragment::is_ir3_line(&line)
+    };
+    !text.lines().any(of_program) && has_code(text)
 }
 
 /// Returns true if a text has a line that only machine code has, or nothing but instructions. Other tools print single words, such as `nop`.
@@ -566,7 +657,7 @@ fn find(paths: &[PathBuf], with_shaders: bool) -> Found {
                     walk(path, &is_shader, &mut found);
                 }
                 if (found.files.len(), found.problems.len()) == before {
-                    found.problems.push(InputError::NoPrograms { path: path.clone() });
+                    found.problems.push(without_programs(path));
                 }
             }
             Ok(_) => found.files.push(path.clone()),
@@ -574,6 +665,58 @@ fn find(paths: &[PathBuf], with_shaders: bool) -> Found {
     }
     found
 }
+
+/// The error of a folder without a program, by the other inputs that are in it.
+fn without_programs(folder: &Path) -> InputError {
+    let count = |is_wanted: &dyn Fn(&Path) -> bool| {
+        let mut others = Found::default();
+        walk(folder, is_wanted, &mut others);
+        others.files.len()
+    };
+    let path = folder.to_owned();
+    match (count(&|path| InputKind::of_path(path).is_some() && is_file_test(path)), count(&is_pair)) {
+        (0, 0) => InputError::NoPrograms { path },
+        (0, count) => InputError::OnlyPairs { path, count },
+        (count, _) => InputError::OnlyFileTests { path, count },
+    }
+}
+
+/// Finds the pairs of a folder and its subfolders, in sorted order: files of two programs, and folders of refuted pairs.
+///
+/// # Errors
+/// If there is none, or a folder cannot be read.
+pub fn find_pairs(folder: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let mut found = Found::default();
+    walk(folder, &is_pair, &mut found);
+    let Found { mut files, mut problems } = found;
+    let folders = problems.extract_if(.., |problem| matches!(problem, InputError::PairFolder { .. }));
+    files.extend(folders.filter_map(|problem| match problem {
+        InputError::PairFolder { path } => Some(path),
+        _ => None,
+    }));
+    files.sort();
+    match (problems.into_iter().next(), files.is_empty()) {
+        (Some(problem), _) => Err(problem),
+        (None, true) => Err(match without_programs(folder) {
+            InputError::NoPrograms { path } => InputError::NoPairs { path },
+            tests => tests,
+        }),
+        (None, false) => Ok(files),
+    }
+}
+
+/// Returns true for a file of two programs.
+fn is_pair(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "pair")
+}
+
+/// Returns true for the folder of a refuted pair.
+pub fn is_pair_folder(path: &Path) -> bool {
+    path.join(PAIR_FILE).is_file()
+}
+
+/// The file of a refuted pair's folder that has its title and its GPU.
+pub const PAIR_FILE: &str = "pair.json";
 
 /// Returns true for files of a folder that are programs or logs.
 fn is_input(path: &Path) -> bool {
@@ -594,6 +737,9 @@ fn walk_folder(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Fou
     if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
         found.files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
         return Ok(());
+    }
+    if entries.iter().any(|entry| entry.file_name() == PAIR_FILE) {
+        return Err(InputError::PairFolder { path: folder.to_owned() });
     }
     for entry in entries {
         let path = entry.path();

@@ -66,6 +66,16 @@ impl Section {
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
     }
 
+    /// The number of characters of each line, as it is in the file. A line of another program has none.
+    pub(super) fn widths(&self) -> impl Iterator<Item = u32> {
+        self.text.lines().zip(&self.prefixes).map(|(line, prefix)| line.chars().count() as u32 + prefix)
+    }
+
+    /// Returns true if the first line has a log prefix.
+    pub(super) fn is_prefixed(&self) -> bool {
+        self.prefixes.first().is_some_and(|&prefix| prefix > 0)
+    }
+
     /// The error of a section that has lines of two programs, from this line of its text on.
     pub fn mixed(&self, path: &Path, line: u32) -> InputError {
         let found = self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
@@ -75,7 +85,7 @@ impl Section {
             place: FilePosition { path: path.to_owned(), line, column },
             section: self.title(),
             found,
-            expected: "the next line of the same program".to_owned(),
+            expected: "the next line of the same program, or a headline before this one".to_owned(),
         }
     }
 
@@ -244,6 +254,11 @@ impl LogReader {
             is_cut: false,
             foreign: None,
         }
+    }
+
+    /// The path of the log.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The error of a log that has nothing of ir3.

@@ -8,12 +8,13 @@
 //! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
 //! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
-use super::input::{InputError, Lines};
+use super::damage::lost_start;
+use super::input::{FilePosition, InputError, Lines};
 use super::log::{LogReader, generation};
 use super::native::{assembled_words, listed_words};
 use super::statistics::statistics;
 use super::{Section, SectionKind, Statistics};
-use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::target::{Backend, Generation, Target};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,8 @@ pub struct LogShader {
     pub gpu: Option<Target>,
     /// The faults of sections that are missing here, with the number of passes before each.
     pub broken: Vec<(usize, InputError)>,
+    /// The error of a log whose beginning is missing; of its first shader.
+    pub lost_start: Option<InputError>,
 }
 
 impl LogShader {
@@ -107,6 +110,18 @@ impl LogShader {
         self.sections().map(|section| section.text.len() + section.headline.len()).sum()
     }
 
+    /// The error of a shader of another generation than a GPU of ir3; `None` if the log does not name a generation.
+    #[must_use]
+    pub fn other_generation(&self, path: &Path, gpu: &Target) -> Option<InputError> {
+        let found = self.generation.filter(|&its| its != gpu.generation && gpu.backend == Backend::Ir3)?;
+        let line = self.sections().find_map(|section| {
+            let (number, _) = (1..).zip(section.text.lines()).find(|(_, line)| generation(line) == Some(found))?;
+            Some(section.place(number, 1).0)
+        });
+        let place = FilePosition { path: path.to_owned(), line: line.unwrap_or(self.line), column: 1 };
+        Some(InputError::OtherGeneration { place, found, expected: gpu.generation, gpu: gpu.name })
+    }
+
     /// All sections, in the order of the log.
     pub fn sections(&self) -> impl Iterator<Item = &Section> {
         let last = [&self.assembly, &self.statistics, &self.repeated, &self.listing];
@@ -167,6 +182,8 @@ pub struct ShaderReader {
     generation: Option<Generation>,
     /// The GPU that was named last.
     gpu: Option<Target>,
+    /// The error of a log whose beginning is missing, until the first shader.
+    lost_start: Option<InputError>,
 }
 
 impl ShaderReader {
@@ -180,6 +197,7 @@ impl ShaderReader {
             current: 0,
             generation: None,
             gpu: None,
+            lost_start: None,
         }
     }
 
@@ -239,8 +257,8 @@ impl ShaderReader {
             self.flush();
         }
         self.current = self.pending.len();
-        let (stage, gpu) = (stage.to_owned(), self.gpu);
-        self.pending.push(LogShader { stage, number: self.count, line, gpu, ..LogShader::default() });
+        let (stage, gpu, lost_start) = (stage.to_owned(), self.gpu, self.lost_start.take());
+        self.pending.push(LogShader { stage, number: self.count, line, gpu, lost_start, ..LogShader::default() });
         self.count += 1;
         &mut self.pending[self.current]
     }
@@ -322,7 +340,11 @@ impl ShaderReader {
                 }
             }
             SectionKind::Listing => self.current(line).listing = Some(section),
-            SectionKind::Other => {}
+            SectionKind::Other => {
+                if self.count == 0 {
+                    self.lost_start = lost_start(self.reader.path(), &section);
+                }
+            }
         }
     }
 }

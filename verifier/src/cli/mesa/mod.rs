@@ -53,6 +53,9 @@ pub struct Mesa {
     /// Folder for the files of refutations.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    /// Write a page for each refuted pass, and an index, into a folder.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
     /// those that Mesa printed. A shader that Mesa spilled though most registers are free (`spillall`) has
     /// `--max-registers min` unless it is given.
@@ -99,7 +102,7 @@ impl Mesa {
         let printer = Printer::new(self, format)?;
         let state = Mutex::new((0, BTreeMap::new()));
         threads::for_each(jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
-            let result = found.map(|file| self.check(&file.path, &file.shader, &settings));
+            let result = found.and_then(|file| self.check(&file.path, &file.shader, &settings));
             let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (next, waiting) = &mut *state;
             waiting.insert(number, result);

@@ -66,8 +66,10 @@ impl Mesa {
                 scope.spawn(|| {
                     while let Some(Job { shader, key }) = queue.pop(interrupt::flag()) {
                         let report = self.check(&name, &shader, &settings);
-                        kept.put(key, &report);
-                        printer.result(Ok(report));
+                        if let Ok(report) = &report {
+                            kept.put(key, report);
+                        }
+                        printer.result(report);
                     }
                 });
             }

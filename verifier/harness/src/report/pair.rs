@@ -1,8 +1,8 @@
-//! The evidence that two texts differ: the input, the first difference of both runs with its two instructions, and the instructions that computed
-//! the two values; as lines for a terminal, and as a folder.
+//! The evidence that two texts differ: the input, the first difference of both runs with its two instructions, and the
+//! instructions that computed the two values; as lines for a terminal, and as a folder.
 //!
-//! The folder has `README.md`, `before.nir` or `before.ir3`, `after.…`, `env.json` (the input), `difference.txt` (the runs up to the
-//! difference) and `pair.json` (the title and the GPU). [`PairFolder`] reads it again.
+//! The folder has `README.md`, `before.nir` or `before.ir3`, `after.…`, `env.json` (the input), `difference.txt` (the
+//! runs up to the difference) and `pair.json` (the title and the GPU). [`PairFolder`] reads it again.
 
 use super::bundle::folder;
 use super::difference::FirstDifference;

@@ -43,7 +43,7 @@ pub fn wrapped(path: &Path, shader: &LogShader) -> Option<InputError> {
 
 /// The error of a log that begins inside of a program, by the text before its first headline. `None` if that is another program's output.
 #[must_use]
-pub fn lost_start(path: &Path, before: &Section) -> Option<InputError> {
+pub fn without_start(path: &Path, before: &Section) -> Option<InputError> {
     // A program ends directly before the next headline, except for blank lines.
     let (last, _) = (1..).zip(before.text.lines()).filter(|(_, line)| !line.trim().is_empty()).last()?;
     let is_program = |line: &str| is_ir3_line(line) || is_nir_line(line);
@@ -96,7 +96,7 @@ mod tests {
         let rest = "AFTER: nir->ir3:\nblock1 {\n\t0001:0000:000: end\n}\n";
         let lost = |text: &str| {
             let shaders = shaders_of(Path::new("a.log"), text);
-            let error = shaders.first().and_then(|shader| shader.lost_start.as_ref());
+            let error = shaders.first().and_then(|shader| shader.without_start.as_ref());
             error.map(ToString::to_string)
         };
         let cut: String = NIR.lines().skip(4).map(|line| format!("{line}\n")).collect();

@@ -8,7 +8,7 @@
 //! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
 //! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
-use super::damage::lost_start;
+use super::damage::without_start;
 use super::input::{FilePosition, InputError, Lines};
 use super::log::{LogReader, generation};
 use super::native::{assembled_words, listed_words};
@@ -46,7 +46,7 @@ pub struct LogShader {
     /// The faults of sections that are missing here, with the number of passes before each.
     pub broken: Vec<(usize, InputError)>,
     /// The error of a log whose beginning is missing; of its first shader.
-    pub lost_start: Option<InputError>,
+    pub without_start: Option<InputError>,
 }
 
 impl LogShader {
@@ -183,7 +183,7 @@ pub struct ShaderReader {
     /// The GPU that was named last.
     gpu: Option<Target>,
     /// The error of a log whose beginning is missing, until the first shader.
-    lost_start: Option<InputError>,
+    without_start: Option<InputError>,
 }
 
 impl ShaderReader {
@@ -197,7 +197,7 @@ impl ShaderReader {
             current: 0,
             generation: None,
             gpu: None,
-            lost_start: None,
+            without_start: None,
         }
     }
 
@@ -257,8 +257,8 @@ impl ShaderReader {
             self.flush();
         }
         self.current = self.pending.len();
-        let (stage, gpu, lost_start) = (stage.to_owned(), self.gpu, self.lost_start.take());
-        self.pending.push(LogShader { stage, number: self.count, line, gpu, lost_start, ..LogShader::default() });
+        let (stage, gpu, without_start) = (stage.to_owned(), self.gpu, self.without_start.take());
+        self.pending.push(LogShader { stage, number: self.count, line, gpu, without_start, ..LogShader::default() });
         self.count += 1;
         &mut self.pending[self.current]
     }
@@ -342,7 +342,7 @@ impl ShaderReader {
             SectionKind::Listing => self.current(line).listing = Some(section),
             SectionKind::Other => {
                 if self.count == 0 {
-                    self.lost_start = lost_start(self.reader.path(), &section);
+                    self.without_start = without_start(self.reader.path(), &section);
                 }
             }
         }

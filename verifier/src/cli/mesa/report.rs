@@ -82,7 +82,7 @@ pub enum Missing {
 impl Missing {
     /// The first kind of section that a shader lacks. One that could not be read has a message of its own.
     pub fn of(shader: &LogShader) -> Option<Self> {
-        if !shader.broken.is_empty() || shader.lost_start.is_some() {
+        if !shader.broken.is_empty() || shader.without_start.is_some() {
             None
         } else if shader.nir.is_none() {
             Some(Self::Nir)

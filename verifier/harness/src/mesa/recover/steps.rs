@@ -1,9 +1,10 @@
 //! The steps of the recovery, in their order.
 //!
-//! Sections are read first, and made comparable: the same instruction has the same serial number in all of them. Then the facts of the whole
-//! shader are taken from nir, the lists after the code, and the words; the words need the lists, and nir's textures and the accesses need the
-//! words. At last the facts are written into each program. A step reads the results of the steps in its `needs` and does nothing where they
-//! are missing: a log with fewer sections has fewer facts.
+//! Sections are read first, and made comparable: the same instruction has the same serial number in all of them. Then
+//! the facts of the whole shader are taken from nir, the lists after the code, and the words; the words need the lists,
+//! and nir's textures and the accesses need the words. At last the facts are written into each program. A step reads
+//! the results of the steps in its `needs` and does nothing where they are missing: a log with fewer sections has fewer
+//! facts.
 
 use super::contradiction::Contradiction;
 use super::phases::Phase;
@@ -221,7 +222,7 @@ fn read_passes(state: &mut State<'_>) {
     state.reads = shader.passes.iter().map(read).collect();
     state.phases = Phase::of(&shader.passes);
     let is_damaged = state.reads.iter().any(Result::is_err) || shader.nir.is_some() && state.nir.is_err();
-    let damage = shader.lost_start.as_ref().map(ToString::to_string).into_iter();
+    let damage = shader.without_start.as_ref().map(ToString::to_string).into_iter();
     let wrapped = damage::wrapped(path, shader).filter(|_| is_damaged);
     state.problems.extend(damage.chain(wrapped.map(|error| error.to_string())));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// What is missing, and the three alternatives, in one line.
+/// The missing library and the alternatives, in one line.
 const MESSAGE: &str = "Z3 was not found: install it (Debian, Ubuntu: `apt install libz3-dev`; Fedora: `dnf install z3-devel`; \
     Homebrew: `brew install z3`), or build it with the program (`--features vendored-z3`: needs cmake and a C++ compiler), \
     or build without it (`--no-default-features --features cli`: the interpreter and the register checker are complete, the \

@@ -103,7 +103,7 @@ fn other_bars(found: usize) -> String {
     format!("found {found} `bar`, expected as many as in the first ir3")
 }
 
-/// What the reader of ir3 expects in the place of an undefined value.
+/// The expected text where the reader of ir3 finds an undefined value.
 const UNDEFINED: &str = "a value that is defined";
 
 /// The error of a section that cannot be read: that lines of two programs are mixed in it, if there is a sign of that.

@@ -19,7 +19,7 @@ use ir3_harness::report::pair::{PairEvidence, PairFolder};
 use ir3_programs::input;
 use ir3_programs::input::Named;
 use ir3_programs::mesa::input::{InputError, InputKind, Source, find_pairs, is_pair_folder};
-use ir3_programs::mesa::pair_file::read_pair;
+use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
 use ir3_programs::seeds::env_seeds;
 use ir3_semantics::Snapshot;
@@ -33,7 +33,8 @@ use std::time::Duration;
 #[derive(Args)]
 pub struct Check {
     /// The program before: nir or ir3, or a Mesa log, whose nir is used; if AFTER is a log too, all programs of both
-    /// logs are compared. Without AFTER: both programs, with a line `// after` between them; or the folder of a refuted
+    /// logs are compared. Without AFTER: both programs, with a line `// after` between them (several of them
+    /// with `// after NAME`); or the folder of a refuted
     /// pair, which `mesa` and `check --failures` write; or a folder of such files and folders.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
@@ -93,6 +94,8 @@ struct Rows<'a> {
     pages: Option<PageFolder>,
     /// True if a refuted row shows its evidence.
     shows: bool,
+    /// The name of the pair within its file.
+    variant: Option<String>,
 }
 
 impl Rows<'_> {
@@ -160,7 +163,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Compares the two programs of a file or a folder.
+    /// Compares the pairs of a file, or the two programs of a folder.
     fn pair(&mut self, path: &Path) -> Result<(), Failure> {
         let Check { gpu, env, .. } = self.options;
         match PairFolder::read(path)? {
@@ -168,7 +171,12 @@ impl Rows<'_> {
                 let sources = [Source::read(&before)?, Source::read(&after)?];
                 self.sources(sources, Some(gpu.given().unwrap_or(target)), Some(env.as_deref().unwrap_or(&own)))
             }
-            None => self.sources(read_pair(path)?, gpu.given(), env.as_deref()),
+            None => read_pairs(path)?.into_iter().try_for_each(|pair| {
+                self.variant = pair.name;
+                let checked = self.sources(pair.sources, gpu.given(), env.as_deref());
+                self.variant = None;
+                checked
+            }),
         }
     }
 
@@ -196,7 +204,7 @@ impl Rows<'_> {
         let Check { runs, seed, fuel, .. } = self.options;
         let target = before.target;
         let name = match before.name == after.name {
-            true => before.name.clone(),
+            true => self.variant.iter().fold(before.name.clone(), |path, name| format!("{path} ({name})")),
             false => format!("{} → {}", before.name, after.name),
         };
         for side in [&before, &after] {
@@ -468,7 +476,8 @@ impl Check {
             exit::try_folder(folder)?;
         }
         let pages = self.html.as_deref().map(PageFolder::create).transpose()?;
-        let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true };
+        let mut rows =
+            Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true, variant: None };
         match &self.after {
             Some(after) => {
                 let both = [&self.before, after];

@@ -4,7 +4,7 @@ use super::machine_code::{MachineCode, machine_code};
 use crate::mesa::fragment::{self, CompletedNir, OldText};
 use crate::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
 use crate::mesa::log::{self, Log, LogReader, Section, SectionKind};
-use crate::mesa::pair_file::read_pair;
+use crate::mesa::pair_file::TextPair;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::machine::encoding;
@@ -326,16 +326,16 @@ pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> 
     unread(path, gpu).map(|text| text?.read()).collect()
 }
 
-/// Loads both programs of a file with two (`pair_file.rs`).
+/// Loads both programs of a pair.
 ///
 /// # Errors
-/// If the file cannot be read, or does not have two programs; with the position.
-pub fn load_pair(path: &Path, gpu: Option<Target>) -> Result<[Snapshot; 2], InputError> {
-    let [before, after] = read_pair(path)?;
-    let load = |source: Source| {
-        let only = load_source(source, gpu)?.into_iter().next();
-        only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: path.to_owned() })
+/// If one of them is not valid; with the position.
+pub fn load_pair(pair: &TextPair, gpu: Option<Target>) -> Result<[Snapshot; 2], InputError> {
+    let load = |source: &Source| {
+        let only = load_source(source.clone(), gpu)?.into_iter().next();
+        only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: source.path.clone() })
     };
+    let [before, after] = &pair.sources;
     Ok([load(before)?, load(after)?])
 }
 

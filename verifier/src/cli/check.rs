@@ -6,7 +6,7 @@
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Unwritten};
 use crate::values;
-use crate::{Exit, Failure, Fuel, Gpu, output};
+use crate::{EnvSeed, Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{
@@ -44,9 +44,8 @@ pub struct Check {
     /// The number of random environments (inputs) that both are run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     /// Use this environment, as JSON, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "FILE")]
     env: Option<PathBuf>,
@@ -201,7 +200,7 @@ impl Rows<'_> {
 
     /// Compares two programs. If one is that of a log, it is its nir.
     fn programs(&mut self, [before, after]: [Named; 2], is_of_log: bool, env: Option<&Path>) -> Result<(), Failure> {
-        let Check { runs, seed, fuel, .. } = self.options;
+        let Check { runs, seed: EnvSeed { seed }, fuel, .. } = self.options;
         let target = before.target;
         let name = match before.name == after.name {
             true => self.variant.iter().fold(before.name.clone(), |path, name| format!("{path} ({name})")),
@@ -250,7 +249,7 @@ impl Rows<'_> {
 
     /// Compares two logs, shader by shader and section by section.
     fn logs(&mut self, paths: [&Path; 2], [before, after]: [&[LogShader]; 2]) -> Result<(), Failure> {
-        let Check { runs, seed, gpu, .. } = self.options;
+        let Check { runs, seed: EnvSeed { seed }, gpu, .. } = self.options;
         let (pairs, alone) = matched_shaders(before, after);
         if pairs.is_empty() {
             let [first, second] = paths.map(Path::display);

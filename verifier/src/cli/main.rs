@@ -31,8 +31,8 @@ mod vulkan;
 
 use clap::{Args, Parser, Subcommand};
 use ir3_cli::{
-    Compiler, Exit, Failure, Format, Fuel, Gpu, Guarding, Planted, Stages, contents, engines, exit, given, interrupt,
-    jobs, junit, output, values,
+    Compiler, EnvSeed, Exit, Failure, Format, Fuel, Gpu, Guarding, Jobs, Planted, Stages, contents, engines, exit,
+    given, interrupt, junit, output, values,
 };
 use ir3_harness::guard::{self, Guard, Limits};
 use std::process::ExitCode;

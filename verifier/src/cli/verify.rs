@@ -7,7 +7,7 @@ use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, jobs, output, paths, turnip, values};
+use crate::{Compiler, EnvSeed, Format, Fuel, Gpu, Guarding, Jobs, Planted, interrupt, output, paths, turnip, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -59,9 +59,8 @@ pub struct Verify {
     runs: u32,
     #[command(flatten)]
     fuel: Fuel,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     /// Use exactly this environment, which the report of a failure names, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "SEED")]
     env_seed: Option<u64>,
@@ -70,9 +69,8 @@ pub struct Verify {
     env: Option<PathBuf>,
     #[command(flatten)]
     engines: EngineArgs,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Fail (exit code 3) unless every boundary of every program has at least this verdict.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -246,7 +244,7 @@ impl Verify {
 
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
-        let inputs = ProgramInputs::new(&job.shader, self.seed);
+        let inputs = ProgramInputs::new(&job.shader, self.seed.seed);
         let mut change = job.plant.map(PlantedBug::change);
         let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel.given().unwrap_or(DEFAULT_FUEL));
         let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| inputs.envs.first(self.runs)));
@@ -315,7 +313,7 @@ impl Verify {
         let printed = std::thread::scope(|scope| {
             let (engines, given) = (&engines, given.as_deref());
             scope.spawn(move || {
-                let jobs = jobs(self.jobs);
+                let jobs = self.jobs.count();
                 threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
                     let checked = self.job(input, given).map(|job| self.check(job, engines));
                     // The receiver is gone if the results cannot be written.

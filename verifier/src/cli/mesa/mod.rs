@@ -13,7 +13,7 @@ mod watch;
 
 use crate::engines::{self, EngineArgs};
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, jobs, paths, values};
+use crate::{Compiler, EnvSeed, Exit, Failure, Format, Gpu, Jobs, Planted, exit, interrupt, paths, values};
 use clap::Args;
 use ir3_harness::check::{EngineKind, Engines};
 use ir3_harness::mesa::Settings;
@@ -36,14 +36,12 @@ pub struct Mesa {
     /// of them raise the sensitivity of the runs.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     #[command(flatten)]
     engines: EngineArgs,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Print the facts about each shader that were inferred because the log does not print them.
     #[arg(long)]
     explain: bool,
@@ -101,7 +99,7 @@ impl Mesa {
         let files = shaders.linked(files);
         let printer = Printer::new(self, format)?;
         let state = Mutex::new((0, BTreeMap::new()));
-        threads::for_each(jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
+        threads::for_each(self.jobs.count(), shaders.of_files(files), interrupt::flag(), |number, found| {
             let result = found.and_then(|file| self.check(&file.path, &file.shader, &settings));
             let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (next, waiting) = &mut *state;
@@ -119,6 +117,6 @@ impl Mesa {
     }
 
     fn settings<'a>(&self, engines: &'a Engines) -> Settings<'a> {
-        Settings::new(engines, self.runs as usize, self.seed)
+        Settings::new(engines, self.runs as usize, self.seed.seed)
     }
 }

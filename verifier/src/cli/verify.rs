@@ -33,9 +33,8 @@ use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::threads;
 use ir3_semantics::vec4::lift;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -309,29 +308,14 @@ impl Verify {
         // Every machine sees the same inputs in the same order.
         let shard = self.shard.unwrap_or_default();
         let inputs = (0..).zip(inputs).filter(move |(number, _)| shard.has(*number)).map(|(_, input)| input);
-        let (send, results) = mpsc::channel();
-        let printed = std::thread::scope(|scope| {
-            let (engines, given) = (&engines, given.as_deref());
-            scope.spawn(move || {
-                let jobs = self.jobs.count();
-                threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
-                    let checked = self.job(input, given).map(|job| self.check(job, engines));
-                    // The receiver is gone if the results cannot be written.
-                    let _ = send.send((number, checked.map_err(|error| (exit_of_input(&*error), error.to_string()))));
-                });
-            });
-            let mut waiting = BTreeMap::new();
-            let mut next = 0;
-            for (number, checked) in results {
-                waiting.insert(number, checked);
-                while let Some(checked) = waiting.remove(&next) {
-                    next += 1;
-                    bar.inc(1);
-                    bar.suspend(|| printer.program(checked))?;
-                }
-            }
-            // Programs after one that was not finished.
-            waiting.into_values().try_for_each(|checked| printer.program(checked))
+        let given = given.as_deref();
+        let check = |input| {
+            let checked = self.job(input, given).map(|job| self.check(job, &engines));
+            checked.map_err(|error| (exit_of_input(&*error), error.to_string()))
+        };
+        let printed = threads::in_order(self.jobs.count(), inputs, interrupt::flag(), check, |checked| {
+            bar.inc(1);
+            bar.suspend(|| printer.program(checked))
         });
         bar.finish_and_clear();
         let (mut summary, mut exit) = (printer.summary(), printer.exit);

@@ -17,11 +17,12 @@ use crate::{Compiler, EnvSeed, Exit, Failure, Format, Gpu, Jobs, Planted, exit, 
 use clap::Args;
 use ir3_harness::check::{EngineKind, Engines};
 use ir3_harness::mesa::Settings;
+use ir3_programs::mesa::input::InputError;
+use ir3_programs::mesa::shader::FileShader;
 use ir3_semantics::support::threads;
 use print::Printer;
-use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 /// Options of `mesa`.
 #[derive(Args)]
@@ -98,20 +99,14 @@ impl Mesa {
         shaders.start(&files)?;
         let files = shaders.linked(files);
         let printer = Printer::new(self, format)?;
-        let state = Mutex::new((0, BTreeMap::new()));
-        threads::for_each(self.jobs.count(), shaders.of_files(files), interrupt::flag(), |number, found| {
-            let result = found.and_then(|file| self.check(&file.path, &file.shader, &settings));
-            let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (next, waiting) = &mut *state;
-            waiting.insert(number, result);
-            while let Some(result) = waiting.remove(next) {
-                *next += 1;
+        let check = |found: Result<FileShader, InputError>| {
+            found.and_then(|file| self.check(&file.path, &file.shader, &settings))
+        };
+        let Ok(()) =
+            threads::in_order(self.jobs.count(), shaders.of_files(files), interrupt::flag(), check, |result| {
                 printer.result(result);
-            }
-        });
-        // The shaders that were checked before a signal.
-        let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        waiting.into_values().for_each(|result| printer.result(result));
+                Ok::<(), Infallible>(())
+            });
         shaders.print_counts();
         Ok(Exit::of_all([printer.end(), found, engines::written(&engines)]))
     }

@@ -1,19 +1,23 @@
 //! Programs to be compared, in one file: the one before, a line `// after`, and the one after.
 //!
-//! Several programs may follow one: then each line `// after NAME` names the pair. The comments at the beginning of a
-//! pair (of the file, or after such a line) are its head.
+//! A file may have several pairs: a line `// pair NAME` begins each of them. Several programs may follow one: then each
+//! line `// after NAME` names the pair. The comments at the beginning of a pair are its head.
 
 use super::input::{InputError, Source};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The line before a program after. A name may follow.
 pub const SEPARATOR: &str = "// after";
 
+/// The line before a pair of a file with several, followed by its name.
+pub const SECTION: &str = "// pair";
+
 /// Two programs of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPair {
-    /// The name, if the line between the programs has one.
+    /// The name, if the line between the programs or the one before the pair has one.
     pub name: Option<String>,
     /// The comments before the program: lines that begin with `// `, without that.
     pub head: Vec<String>,
@@ -41,13 +45,11 @@ pub fn read_pairs(path: &Path) -> Result<Vec<TextPair>, InputError> {
 pub fn read_named(folder: &Path, name: &str) -> Result<TextPair, InputError> {
     let file = folder.join(format!("{name}.pair"));
     let (family, name) = name.rsplit_once('/').unwrap_or((".", name));
-    let mut files = vec![file.clone()];
-    if !file.is_file() {
-        let entries = std::fs::read_dir(folder.join(family));
-        let entries = entries.map_err(|cause| InputError::Unreadable { path: folder.join(family), cause })?;
-        files = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<PathBuf>>();
-        files.sort();
-    }
+    let entries = std::fs::read_dir(folder.join(family));
+    let entries = entries.map_err(|cause| InputError::Unreadable { path: folder.join(family), cause })?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    // Most pairs are in a file of their own.
+    files.sort_by_key(|path| (*path != file, path.clone()));
     for path in &files {
         let pairs = read_pairs(path)?;
         let is_it = |pair: &TextPair| pair.name.as_deref().map_or(*path == file, |its| its == name);
@@ -58,19 +60,46 @@ pub fn read_named(folder: &Path, name: &str) -> Result<TextPair, InputError> {
     Err(InputError::Missing { path: file })
 }
 
+/// The name in a line with a marker: `Some(None)` without one, `None` for another line.
+fn name_after<'a>(line: &'a str, marker: &str) -> Option<Option<&'a str>> {
+    match line.trim_end().strip_prefix(marker)? {
+        "" => Some(None),
+        name => Some(Some(name.strip_prefix(' ')?.trim())),
+    }
+}
+
 fn split(path: &Path, text: &str) -> Result<Vec<TextPair>, InputError> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let name_of = |line: &str| match line.trim_end().strip_prefix(SEPARATOR)? {
-        "" => Some(None),
-        name => Some(Some(name.strip_prefix(' ')?.trim().to_owned())),
-    };
-    let separators: Vec<(usize, Option<String>)> =
-        lines.iter().enumerate().filter_map(|(at, line)| Some((at, name_of(line)?))).collect();
-    let names: BTreeSet<&Option<String>> = separators.iter().map(|(_, name)| name).collect();
-    let [first, ..] = &separators[..] else { return Err(InputError::NoPair { path: path.to_owned(), found: 0 }) };
-    if separators.len() > 1 && (names.len() < separators.len() || names.contains(&None)) {
-        return Err(InputError::NoPair { path: path.to_owned(), found: separators.len() });
+    let is_start = |at: &usize| name_after(lines[*at], SECTION).flatten().is_some();
+    let starts: Vec<usize> = (0..lines.len()).filter(is_start).collect();
+    let mut pairs = Vec::new();
+    if starts.is_empty() {
+        pairs = section(path, &lines, 0..lines.len(), None)?;
     }
+    for (number, &start) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(lines.len());
+        let name = name_after(lines[start], SECTION).flatten();
+        pairs.extend(section(path, &lines, start + 1..end, name)?);
+    }
+    let names: BTreeSet<&Option<String>> = pairs.iter().map(|pair| &pair.name).collect();
+    if pairs.len() > 1 && (names.len() < pairs.len() || names.contains(&None)) {
+        return Err(InputError::NoPair { path: path.to_owned(), found: pairs.len() });
+    }
+    Ok(pairs)
+}
+
+/// The pairs of some lines: one program before, and at least one after it.
+fn section(
+    path: &Path,
+    lines: &[&str],
+    range: Range<usize>,
+    own_name: Option<&str>,
+) -> Result<Vec<TextPair>, InputError> {
+    let separators: Vec<(usize, Option<&str>)> =
+        range.clone().filter_map(|at| Some((at, name_after(lines[at], SEPARATOR)?))).collect();
+    let Some(&(first, _)) = separators.first() else {
+        return Err(InputError::NoPair { path: path.to_owned(), found: 0 });
+    };
     let source = |from: usize, to: usize| {
         // Blank lines in the place of those before it.
         let text = "\n".repeat(from) + &lines[from..to].concat();
@@ -80,12 +109,13 @@ fn split(path: &Path, text: &str) -> Result<Vec<TextPair>, InputError> {
         let comments = lines[from..].iter().map_while(|line| line.trim_end().strip_prefix("// "));
         comments.take_while(|line| !line.starts_with('{')).map(str::to_owned).collect()
     };
-    let before = source(0, first.0)?;
-    let ends = separators.iter().skip(1).map(|(at, _)| *at).chain([lines.len()]);
-    let pairs = separators.iter().zip(ends).map(|((at, name), end)| {
-        let from = if name.is_some() { at + 1 } else { 0 };
+    let before = source(range.start, first)?;
+    let ends = separators.iter().skip(1).map(|(at, _)| *at).chain([range.end]);
+    let pairs = separators.iter().zip(ends).map(|(&(at, name), end)| {
+        let from = if name.is_some() { at + 1 } else { range.start };
         let sources = [before.clone(), source(at + 1, end)?];
-        Ok(TextPair { name: name.clone(), head: head(from), line: from + 1, sources })
+        let name = name.or(own_name).map(str::to_owned);
+        Ok(TextPair { name, head: head(from), line: from + 1, sources })
     });
     pairs.collect()
 }
@@ -130,5 +160,16 @@ mod tests {
         let befores: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.sources[0].text).collect();
         assert_eq!(befores.into_iter().collect::<Vec<_>>(), [format!("// all\n{PROGRAM}")]);
         assert_eq!(pairs[1].sources[1].text, "\n".repeat(11) + PROGRAM);
+    }
+
+    #[test]
+    fn a_file_has_several_pairs() {
+        let pair = |name: &str| format!("// pair {name}\n// about {name}\n{PROGRAM}// after\n{PROGRAM}");
+        let pairs = written(&(pair("one") + &pair("two"))).expect("two pairs");
+        let heads: Vec<_> = pairs.iter().map(|pair| (pair.name.as_deref(), pair.head.concat(), pair.line)).collect();
+        assert_eq!(heads, [(Some("one"), "about one".to_owned(), 2), (Some("two"), "about two".to_owned(), 11)]);
+        assert_eq!(pairs[1].sources[0].text, format!("{}// about two\n{PROGRAM}", "\n".repeat(10)));
+        assert!(written(&(pair("one") + &pair("one"))).is_err());
+        assert!(written(&format!("{}// pair two\n{PROGRAM}", pair("one"))).is_err());
     }
 }

@@ -54,7 +54,7 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The file does not have two programs.
-    #[error("{path}: found {found} lines `// after`, expected one between two programs, or several with a name each (`// after NAME`)", path = path.display())]
+    #[error("{path}: found {found} lines `// after`, expected one between two programs, or a name for each of several pairs (`// after NAME`, `// pair NAME`)", path = path.display())]
     NoPair {
         /// The file.
         path: PathBuf,

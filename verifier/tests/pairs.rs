@@ -1,19 +1,21 @@
-//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.pair`, and the verdict of every engine. A file may have several pairs with one
-//! program before: `// after NAME` begins each of the others, whose name is that.
+//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.pair`, and the verdict of every engine. A file may have
+//! several pairs with one program before: `// after NAME` begins each of the others, whose name is that.
 //!
 //! The first line of a pair is the verdict, the second describes the pair:
 //!
-//! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
-//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does), and no run refutes
-//!   it.
+//! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers)
+//!   refutes it.
+//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does),
+//!   and no run refutes it.
 //! - `// expect: not proved`: nothing is proved or refuted.
-//! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation is welcome.
+//! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation
+//!   is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
 //! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text
 //!   (options come before the colon).
 //!
-//! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the proof names this
-//! assumption). `BLESS=1` writes the verdicts that are found.
+//! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the
+//! proof names this assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Answer, EngineKind, Engines};

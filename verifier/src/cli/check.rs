@@ -1,7 +1,7 @@
 //! `check`: compares two texts, or two logs section by section.
 //!
-//! Each row is one comparison with one verdict, by the same rules as a pass of a log: `program` where both files are programs, and for two logs
-//! nir with nir, each pass that both print, and final code with final code.
+//! Each row is one comparison with one verdict, by the same rules as a pass of a log: `program` where both files are
+//! programs, and for two logs nir with nir, each pass that both print, and final code with final code.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Unwritten};

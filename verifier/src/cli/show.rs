@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// Options of `show`.
 #[derive(Args)]
 pub struct Show {
-    /// The folder of a failure that `fuzz`, `verify`, `mesa` or `check` wrote; or a folder of such folders, each of which gets its page.
+    /// The folder of a failure that `fuzz`, `verify`, `mesa` or `check` wrote; or a folder of such folders, each of
+    /// which gets its page.
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
     /// The output file, `-` for standard output; default: `report.html` in the bundle.

@@ -112,7 +112,8 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(src.def, 256);
     }
 
-    /// An operation that selection accepts of a random kind, rarely of all, and its operand that takes a value of this type and width.
+    /// An operation that selection accepts of a random kind, rarely of all, and its operand that takes a value of this
+    /// type and width.
     fn next_of_kind(&mut self, base: Option<BaseType>, bits: u8) -> Option<(Op, usize)> {
         let list = self.drawn_operations();
         if self.c.chance(70) {
@@ -151,7 +152,8 @@ fn takes(input: &Operand, bits: u8) -> bool {
     input.components <= 1 && [0, bits].contains(&input.ty.size)
 }
 
-/// The width of an operation's operands without a width of their own, where operand `place` has `bits`: its width in the list of operations.
+/// The width of an operation's operands without a width of their own, where operand `place` has `bits`: its width in
+/// the list of operations.
 fn bits_of_unsized(op: Op, place: usize, bits: u8) -> u8 {
     match op.info().inputs[place].ty.size {
         0 => bits,

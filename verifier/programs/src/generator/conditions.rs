@@ -25,7 +25,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Compares words of the constant file with each other or with a constant: the same in all lanes, as its definition shows.
+    /// Compares words of the constant file with each other or with a constant: the same in all lanes, as its definition
+    /// shows.
     pub(super) fn uniform_comparison(&mut self) -> Def {
         let zero = self.b.constant(32, 0);
         let mut word = || {

@@ -46,8 +46,8 @@ impl<C: Choices> Generator<'_, C> {
         self.some_constant(bits)
     }
 
-    /// A source of a phi: where there are uniform values, often one of these, so that the phi or the copy that it becomes is in a shared
-    /// register, too.
+    /// A source of a phi: where there are uniform values, often one of these, so that the phi or the copy that it
+    /// becomes is in a shared register, too.
     fn phi_source(&mut self, bits: u8) -> Def {
         if bits == 32
             && self.weights.uniform > 0
@@ -149,11 +149,13 @@ impl<C: Choices> Generator<'_, C> {
         phi
     }
 
-    /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent already.
+    /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent
+    /// already.
     fn branch_between(&mut self, condition: Def, budget: u32) {
         let count = 1 + self.c.below(self.style.phis);
         let mut widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
-        // Values from before the branch that one arm hands on in another order: a cycle of copies where their registers are the same.
+        // Values from before the branch that one arm hands on in another order: a cycle of copies where their registers
+        // are the same.
         let mut turned = Vec::new();
         if count > 1 && self.c.chance(self.style.permutations) {
             widths.fill(self.c.pick(&[32, 32, 16]));
@@ -399,7 +401,8 @@ impl<C: Choices> Generator<'_, C> {
             && self.c.chance(self.style.kills / 2)
     }
 
-    /// A place where some lanes leave the loop or begin the next iteration, perhaps after some code of their own, and code for the others.
+    /// A place where some lanes leave the loop or begin the next iteration, perhaps after some code of their own, and
+    /// code for the others.
     fn exit(&mut self, budget: u32) {
         let condition = self.condition();
         self.b.begin_if(condition);

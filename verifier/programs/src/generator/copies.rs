@@ -178,7 +178,8 @@ fn parallel_copy<C: Choices>(
         if let Some(to) = run(c, &registers.list, count)
             && written.mark(target, registers.class, to, count)
         {
-            // Shared registers are read by copies to general ones, too. There are none the other way, so no cycle is of both files.
+            // Shared registers are read by copies to general ones, too. There are none the other way, so no cycle is of
+            // both files.
             let (is_general, half) = (registers.class.file == RegFile::General, registers.class.half);
             let shared = classes.iter().find(|other| other.class.file == RegFile::Shared && other.class.half == half);
             let from = shared.filter(|_| is_general && c.chance(24)).unwrap_or(registers);

@@ -71,7 +71,8 @@ const DERIVATIVES: [IntrinsicOp; 6] = [
 ];
 
 impl<C: Choices> Generator<'_, C> {
-    /// In programs for drivers: system values and inputs of the stage, and derivatives, of which other programs have few.
+    /// In programs for drivers: system values and inputs of the stage, and derivatives, of which other programs have
+    /// few.
     pub(super) fn inputs_of_stage(&mut self) {
         if !self.features.driver || self.weights.operation == 0 {
             return;
@@ -178,7 +179,8 @@ fn is_value(function: &Function, def: Def) -> bool {
     }
 }
 
-/// The use of an operand: one that is computed comes before a constant, and one of the width of the result before others.
+/// The use of an operand: one that is computed comes before a constant, and one of the width of the result before
+/// others.
 fn rank(function: &Function, def: Def, bits: u8) -> (bool, bool) {
     (function.as_const(def).is_none(), function.defs[def].bit_size == bits)
 }
@@ -190,7 +192,8 @@ mod tests {
     use ir3_compiler::nir::validate;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Nearly every program for a driver has a form, is valid, and its instructions need no capability that the device lacks.
+    /// Nearly every program for a driver has a form, is valid, and its instructions need no capability that the device
+    /// lacks.
     #[test]
     fn programs_for_drivers_have_a_form() {
         for gpu in ["a660", "a750"] {

@@ -1,8 +1,8 @@
 //! Kernels: the form in which machine learning and post-processing address their buffers.
 //!
-//! Invocations beyond a size in the push constants do nothing (*guard*); the others access an element whose index is a sum of products of
-//! uniform numbers (*strides*). nir has a product of 32 bits in three parts of 16 (`nir_lower_imul`): `umul_low` and two `imadsh_mix16`, or one of
-//! these where a factor has 16 bits.
+//! Invocations beyond a size in the push constants do nothing (*guard*); the others access an element whose index is a
+//! sum of products of uniform numbers (*strides*). nir has a product of 32 bits in three parts of 16
+//! (`nir_lower_imul`): `umul_low` and two `imadsh_mix16`, or one of these where a factor has 16 bits.
 
 use ir3_compiler::nir::{Access, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;

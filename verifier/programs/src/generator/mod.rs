@@ -450,7 +450,8 @@ mod tests {
         }
     }
 
-    /// Undefined values reach outputs, and no branch or address: every program has an environment in which it can be tested.
+    /// Undefined values reach outputs, and no branch or address: every program has an environment in which it can be
+    /// tested.
     #[test]
     fn runs_have_a_meaning() {
         let (mut undefined, mut programs, mut untestable) = (0, 0, Vec::new());

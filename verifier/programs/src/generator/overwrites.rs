@@ -1,4 +1,5 @@
-//! Two writes to one place, of which the first waits for its value and the second does not: schedulers may not exchange them.
+//! Two writes to one place, of which the first waits for its value and the second does not: schedulers may not exchange
+//! them.
 
 use ir3_compiler::nir::{Access, AtomicOp, Def, Index, IntrinsicOp, Op, Stage};
 

@@ -1,10 +1,12 @@
 //! Shapes that are rare where operations are drawn one at a time, and that passes after selection have to get right.
 //!
-//! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a result that is written
-//!   before operands are read, one in the registers of an operand that lives on, a vector. Where registers are short, the file is full there.
-//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them; or
-//!   with stores only.
-//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
+//! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a
+//!   result that is written before operands are read, one in the registers of an operand that lives on, a vector. Where
+//!   registers are short, the file is full there.
+//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and
+//!   jumps out of them; or with stores only.
+//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some
+//!   lanes.
 //! - Operations across lanes in a row, the last of which depends on the active lanes; votes at the end of a program,
 //!   after the last sample.
 //! - *Kernels*: guards, and accesses at strides (`kernel.rs`).
@@ -118,7 +120,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A vector that is in registers as a whole, and some of its components, which operations read while the vector lives on.
+    /// A vector that is in registers as a whole, and some of its components, which operations read while the vector
+    /// lives on.
     fn texel_in_crowd(&mut self, singles: &mut Vec<Value>, vectors: &mut Vec<Value>) {
         let x = self.value(32);
         let texel = self.texel_from(x);
@@ -228,8 +231,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, 32, &[buffer, bytes, data, element], indices)
     }
 
-    /// Values that are moved to shared registers, or read by another unit, for the last time, and new values in the next block: these may
-    /// take the registers before they have been read.
+    /// Values that are moved to shared registers, or read by another unit, for the last time, and new values in the
+    /// next block: these may take the registers before they have been read.
     fn moved(&mut self) {
         let mut results: Vec<Value> = Vec::new();
         let condition = self.condition();
@@ -261,7 +264,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A branch with shared values that one arm reads, while the other arm has branches of its own, makes new ones, and may leave the loop.
+    /// A branch with shared values that one arm reads, while the other arm has branches of its own, makes new ones, and
+    /// may leave the loop.
     pub(super) fn nest(&mut self, depth: usize) {
         if self.b.depth() + depth + 1 >= MAX_DEPTH || self.pool.only_uniform {
             return;
@@ -397,7 +401,8 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(def, 256);
     }
 
-    /// A narrow value that is undefined in some lanes, and a word of it: the bits beyond its width are known there, too.
+    /// A narrow value that is undefined in some lanes, and a word of it: the bits beyond its width are known there,
+    /// too.
     fn partly_known(&mut self) {
         let bits = self.c.pick(&[1, 8, 8]);
         let widening: &[Op] = match bits {

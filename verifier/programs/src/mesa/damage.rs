@@ -11,10 +11,11 @@ const LEAST_WIDTH: u32 = 40;
 /// The least number of lines of a shader that are wrapped.
 const LEAST_LINES: usize = 3;
 
-/// The error of a shader whose lines are wrapped: the first such line, and the length of the longest line. `None` if there is no sign of it.
+/// The error of a shader whose lines are wrapped: the first such line, and the length of the longest line. `None` if
+/// there is no sign of it.
 ///
-/// A wrapped line is followed by one without the prefix that the others have; or, if lines have no prefix, several lines have the same
-/// length, which no line exceeds.
+/// A wrapped line is followed by one without the prefix that the others have; or, if lines have no prefix, several
+/// lines have the same length, which no line exceeds.
 #[must_use]
 pub fn wrapped(path: &Path, shader: &LogShader) -> Option<InputError> {
     let programs = || shader.nir.iter().chain(&shader.passes);
@@ -41,7 +42,8 @@ pub fn wrapped(path: &Path, shader: &LogShader) -> Option<InputError> {
     })
 }
 
-/// The error of a log that begins inside of a program, by the text before its first headline. `None` if that is another program's output.
+/// The error of a log that begins inside of a program, by the text before its first headline. `None` if that is another
+/// program's output.
 #[must_use]
 pub fn without_start(path: &Path, before: &Section) -> Option<InputError> {
     // A program ends directly before the next headline, except for blank lines.

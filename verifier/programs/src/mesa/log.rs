@@ -108,7 +108,8 @@ impl Section {
         self.prefixes.push(line.prefix);
     }
 
-    /// Leaves out a last line that is the start of a headline: the log ends there, and the program before it may be whole.
+    /// Leaves out a last line that is the start of a headline: the log ends there, and the program before it may be
+    /// whole.
     fn drop_cut_headline(&mut self) {
         let is_program = matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
         let Some(last) = self.text.lines().last().filter(|last| is_program && !last.is_empty()) else { return };
@@ -376,8 +377,8 @@ impl LogReader {
     }
 }
 
-/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed; and a log that
-/// breaks off in a line may be followed by another one, whose first line is a headline.
+/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa
+/// printed; and a log that breaks off in a line may be followed by another one, whose first line is a headline.
 fn without_foreign_start(raw: &str) -> LogLine<'_> {
     let line = LogLine::of(raw);
     let Some(at) = (if line.prefix == 0 { raw.find(PREFIX) } else { raw.rfind(PREFIX) }) else { return line };

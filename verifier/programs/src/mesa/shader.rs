@@ -1,9 +1,9 @@
 //! Shaders of a log: sections put together, as they come.
 //!
-//! A shader begins with its final-form nir, and has the program after each pass, the final assembly, and the statistics. The
-//! binning variant of a vertex shader is a shader of its own. The listing with the words is printed later, after the
-//! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
-//! begins that is not its binning variant; no more than these two are kept.
+//! A shader begins with its final-form nir, and has the program after each pass, the final assembly, and the
+//! statistics. The binning variant of a vertex shader is a shader of its own. The listing with the words is printed
+//! later, after the variants: its headline repeats the hash of the code that it belongs to. So a shader is complete
+//! when the next one begins that is not its binning variant; no more than these two are kept.
 //!
 //! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
 //! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
@@ -63,8 +63,9 @@ impl LogShader {
         self.targets(given).into_iter().next().unwrap_or_default()
     }
 
-    /// The GPUs that the shader may be for, the likeliest first. Where the log names neither GPU nor generation, there is one of each
-    /// generation that has all instructions of the final assembly, with the listed words if there are any.
+    /// The GPUs that the shader may be for, the likeliest first. Where the log names neither GPU nor generation, there
+    /// is one of each generation that has all instructions of the final assembly, with the listed words if there are
+    /// any.
     #[must_use]
     pub fn targets(&self, given: Option<Target>) -> Vec<Target> {
         if let Some(known) = given.or(self.named_gpu()).or(self.generation.map(Target::of_generation)) {
@@ -222,7 +223,8 @@ impl ShaderReader {
         (!self.complete.is_empty()).then(|| self.complete.remove(0))
     }
 
-    /// Completes the shaders that have all their sections, if the log is between two shaders. Returns false if it is in the middle of one.
+    /// Completes the shaders that have all their sections, if the log is between two shaders. Returns false if it is in
+    /// the middle of one.
     pub fn settle(&mut self) -> bool {
         let Some(section) = self.reader.between() else { return false };
         self.section(section);
@@ -320,7 +322,8 @@ impl ShaderReader {
                 self.current(line).passes.push(section);
             }
             SectionKind::NativeCode => {
-                // Both variants may have the same code: it is that of the shader that has none yet, if that is of the same stage.
+                // Both variants may have the same code: it is that of the shader that has none yet, if that is of the
+                // same stage.
                 let stage = stage_of(&section).to_owned();
                 let is_open = self.pending.get(self.current).is_some_and(|shader| {
                     shader.assembly.is_none() && (shader.stage.is_empty() || stage.is_empty() || shader.stage == stage)

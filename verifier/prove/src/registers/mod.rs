@@ -23,8 +23,8 @@
 //!
 //! A fact that is in only one of `E` and `E'` is *open*: it assumes a content of the undefined `x` (`open`). The state
 //! at the entry is `(∅, X₀)`, `X₀` being the registers of the source, which begin undefined; that at an unvisited block
-//! is the top of the lattice. Blocks are visited until nothing changes (`walk`). The pairs that hold only get fewer, so the
-//! iteration ends. Pairs that nothing reads later are left out of `E` (`liveness`), which only enlarges `γ`.
+//! is the top of the lattice. Blocks are visited until nothing changes (`walk`). The pairs that hold only get fewer, so
+//! the iteration ends. Pairs that nothing reads later are left out of `E` (`liveness`), which only enlarges `γ`.
 //!
 //! # The transfer functions
 //!

@@ -1,7 +1,7 @@
 //! Work on several threads.
 //!
-//! A thread takes the next item when it has finished one. Results do not depend on the number of threads if the work on an item does not
-//! depend on other items.
+//! A thread takes the next item when it has finished one. Results do not depend on the number of threads if the work on
+//! an item does not depend on other items.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,8 @@ pub fn run(jobs: usize, work: impl Fn() + Sync) {
     });
 }
 
-/// Calls a function for each item and its number, until `stop` is set. The iterator itself is advanced by one thread at a time.
+/// Calls a function for each item and its number, until `stop` is set. The iterator itself is advanced by one thread at
+/// a time.
 pub fn for_each<T>(
     jobs: usize,
     items: impl Iterator<Item = T> + Send,
@@ -38,8 +39,9 @@ pub fn for_each<T>(
     });
 }
 
-/// Works on items on several threads until `stop` is set, and calls `each` on this thread with the results, in the order of the items. Results
-/// after an item that was not finished before the stop come last. Ends at the first error of `each`.
+/// Works on items on several threads until `stop` is set, and calls `each` on this thread with the results, in the
+/// order of the items. Results after an item that was not finished before the stop come last. Ends at the first error
+/// of `each`.
 ///
 /// # Errors
 /// That of `each`.

@@ -27,8 +27,8 @@ use std::path::PathBuf;
 /// Options of `mesa`.
 #[derive(Args)]
 pub struct Mesa {
-    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, or `-` for standard input; shaders (.spv, .comp, .vert, .frag, .wgsl), which
-    /// Mesa's turnip compiles (docs/turnip.md); folders of both.
+    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, or `-` for standard input; shaders (.spv, .comp, .vert,
+    /// .frag, .wgsl), which Mesa's turnip compiles (docs/turnip.md); folders of both.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
     #[command(flatten)]

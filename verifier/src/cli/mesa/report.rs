@@ -133,8 +133,8 @@ impl Mesa {
         shader.is_target_guessed(self.gpu.given()).then_some(target.name)
     }
 
-    /// Takes back refutations that depend on the GPU, where the log names neither it nor its generation: a boundary that is refuted on one
-    /// that has all instructions of the code, and not on another one, is unknown.
+    /// Takes back refutations that depend on the GPU, where the log names neither it nor its generation: a boundary
+    /// that is refuted on one that has all instructions of the code, and not on another one, is unknown.
     fn doubt(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>, all: &mut [Checked<'_>]) {
         let targets = shader.targets(self.gpu.given());
         let Some((guess, others)) = targets.split_first() else { return };

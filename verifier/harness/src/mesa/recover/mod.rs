@@ -1,7 +1,8 @@
 //! Recovery of attributes that Mesa's text leaves out, from the other sections of the same shader.
 //!
 //! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
-//! same for all sections, so both sides of a boundary have it. The steps and the reasons for their order are in [`steps`].
+//! same for all sections, so both sides of a boundary have it. The steps and the reasons for their order are in
+//! [`steps`].
 
 mod accesses;
 mod array_names;
@@ -52,7 +53,8 @@ pub struct Recovered {
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<Contradiction>,
-    /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the lists after the code.
+    /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the
+    /// lists after the code.
     pub unread: usize,
 }
 
@@ -77,7 +79,8 @@ fn accesses_memory(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Memory(_)))
 }
 
-/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.
+/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number,
+/// which is returned.
 fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) -> Option<usize> {
     let Ok(nir) = nir else { return None };
     if nir.stage != Stage::TessCtrl {
@@ -143,8 +146,8 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
     native.map_err(|line| format!("a line of another form: `{line}`"))
 }
 
-/// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with which the block
-/// before the end ends.
+/// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with
+/// which the block before the end ends.
 fn fold_single_target_branches(program: &mut Program) {
     use Opcode::{Ball, Bany, Br, Braa, Brao};
     for block in program.layout.clone() {

@@ -43,7 +43,8 @@ pub(super) struct Recovery {
 pub(super) const RECOVERIES: &[Recovery] = &[
     Recovery { name: "nir", needs: &[], apply: read_nir_section },
     Recovery { name: "passes", needs: &[], apply: read_passes },
-    // Before serial numbers: these pair instructions by their flags, and a jump that only one section has shifts the others.
+    // Before serial numbers: these pair instructions by their flags, and a jump that only one section has shifts the
+    // others.
     Recovery { name: "scheduler marks", needs: &["passes"], apply: remove_scheduler_marks },
     // Before all steps that find an instruction by its number. The positions in the text are not needed after it.
     Recovery { name: "serial numbers", needs: &["passes", "scheduler marks"], apply: number_instructions },
@@ -227,7 +228,8 @@ fn read_passes(state: &mut State<'_>) {
     state.problems.extend(damage.chain(wrapped.map(|error| error.to_string())));
 }
 
-/// The second scheduler marks instructions that will have to wait; legalization removes its marks before it sets its own.
+/// The second scheduler marks instructions that will have to wait; legalization removes its marks before it sets its
+/// own.
 fn remove_scheduler_marks(state: &mut State<'_>) {
     for (read, &phase) in state.reads.iter_mut().zip(&state.phases) {
         if let (Ok(read), true) = (read, phase < Phase::Final) {

@@ -1,4 +1,5 @@
-//! Local arrays, of any width and number of components: they stay in registers, which are read and written relative to an address.
+//! Local arrays, of any width and number of components: they stay in registers, which are read and written relative to
+//! an address.
 
 use ir3_compiler::nir::{Def, Index, Indices, IntrinsicOp, Op};
 
@@ -18,7 +19,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::DeclReg, 1, 32, &[], indices)
     }
 
-    /// A local array that is written relative to an address only, and read at the same place when much has come between.
+    /// A local array that is written relative to an address only, and read at the same place when much has come
+    /// between.
     fn relative_array(&mut self) {
         let (bits, length) = (self.c.pick(&[32, 32, 16]), self.c.pick(&[2, 4, 8]));
         let Some(array) = self.declare_array(1, length, bits) else { return };
@@ -35,7 +37,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A value that is stored in a local array, and read from there, or another element: so that anything may read an element.
+    /// A value that is stored in a local array, and read from there, or another element: so that anything may read an
+    /// element.
     pub(in crate::generator) fn through_array(&mut self, value: Def, bits: u8) -> Def {
         let length = self.c.pick(&[0, 2, 4]);
         let Some(array) = self.declare_array(1, length, bits) else { return value };
@@ -57,8 +60,8 @@ impl<C: Choices> Generator<'_, C> {
         read.unwrap_or(value)
     }
 
-    /// A local array of any width and number of components, written first; loads and stores with a base, an index or both, masks,
-    /// and the modifiers of floats.
+    /// A local array of any width and number of components, written first; loads and stores with a base, an index or
+    /// both, masks, and the modifiers of floats.
     pub(super) fn any_array(&mut self) {
         if self.c.chance(50) {
             return self.relative_array();

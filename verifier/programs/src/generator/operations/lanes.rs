@@ -139,8 +139,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both. Lanes wait at the end of
-    /// the loop even where all of them take the arm.
+    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both.
+    /// Lanes wait at the end of the loop even where all of them take the arm.
     fn scanned_in_arm(&mut self) {
         let condition = if self.c.chance(100) { self.uniform_comparison() } else { self.condition() };
         let other = self.value(32);

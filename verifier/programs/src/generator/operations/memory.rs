@@ -465,7 +465,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.end_if();
     }
 
-    /// At the start of a preamble: push constants that are copied to words of the constant file that nothing else writes, some of which it reads.
+    /// At the start of a preamble: push constants that are copied to words of the constant file that nothing else
+    /// writes, some of which it reads.
     fn copied_push_constants(&mut self, zero: Def) {
         let (to, from) = (self.c.pick(&[48, 52, 64]), self.c.pick(&[0, 4, 20, 128]));
         let range = self.c.pick(&[4, 8, 12, 32]);
@@ -484,7 +485,8 @@ impl<C: Choices> Generator<'_, C> {
         self.stored_words.extend(words);
     }
 
-    /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that their readers may have.
+    /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that
+    /// their readers may have.
     fn old_words(&mut self, first: i32, n: u8, bits: u8) -> Option<Def> {
         let zero = self.b.constant(32, 0);
         let old = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(first)])?;

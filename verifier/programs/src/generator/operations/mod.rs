@@ -6,8 +6,8 @@
 //! computed, and all widths. A mistake of a pass that only a rare form shows is found by the program that has this
 //! form.
 //!
-//! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other lanes are
-//! read where all lanes are active, and a buffer that an access calls reorderable is never written.
+//! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other
+//! lanes are read where all lanes are active, and a buffer that an access calls reorderable is never written.
 
 mod arrays;
 mod images;

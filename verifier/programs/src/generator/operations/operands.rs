@@ -1,7 +1,7 @@
 //! Operands and results of arithmetic: constants of interest, modifiers, conversions.
 //!
-//! Selection and folding look through constants, negations, absolute values, saturation and conversions. So operands have them
-//! directly before the operation, each value with this one reader.
+//! Selection and folding look through constants, negations, absolute values, saturation and conversions. So operands
+//! have them directly before the operation, each value with this one reader.
 
 use ir3_compiler::nir::{AluSrc, BaseType, Def, InstrData, Op};
 

@@ -1,8 +1,9 @@
 //! Patterns that the rewrite rules of nir passes, selection and passes after it match, and near misses.
 //!
-//! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with operands of any kind for
-//! its variables. Often one thing in it is changed: another operation, another number, another value or component where a variable occurs
-//! again. A rule that looks less closely than it should rewrites these as well.
+//! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with
+//! operands of any kind for its variables. Often one thing in it is changed: another operation, another number, another
+//! value or component where a variable occurs again. A rule that looks less closely than it should rewrites these as
+//! well.
 
 use ir3_compiler::nir::{AluSrc, BaseType, Op};
 use ir3_compiler::nir_passes::{Table, Term, VARIABLES, operand_bits};
@@ -55,7 +56,8 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (1, Term::Op(Op::Inot, &[Term::Op(Op::Iand, &[A, Term::Op(Op::Inot, &[B])])])),
     (1, Term::Op(Op::Ixor, &[A, Term::Op(Op::Inot, &[B])])),
     (64, Term::Op(Op::Isub, &[A, Term::Op(Op::Ineg, &[A])])),
-    // Quotients are computed from an estimate: next to a multiple of the divisor, and of the largest number, it has to be corrected.
+    // Quotients are computed from an estimate: next to a multiple of the divisor, and of the largest number, it has to
+    // be corrected.
     (32, Term::Op(Op::Udiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
     (32, Term::Op(Op::Umod, &[Term::Op(Op::Imul, &[A, B]), B])),
     (32, Term::Op(Op::Idiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
@@ -181,7 +183,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Another operation with operands of the same widths, and a result of `bits` bits like this one, in a rule of `rule` bits.
+    /// Another operation with operands of the same widths, and a result of `bits` bits like this one, in a rule of
+    /// `rule` bits.
     fn like(&mut self, op: Op, bits: u8, rule: u8) -> Op {
         let widths = |op: Op| -> SmallVec<[u8; 4]> {
             (0..op.info().inputs.len()).map(|i| operand_bits(op, i, bits, rule)).collect()

@@ -135,8 +135,8 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(50) { self.read_alone(def).unwrap_or(def) } else { def }
     }
 
-    /// An operation with one operand on a value that nothing else reads: passes make one instruction of both. None if none was drawn that
-    /// takes this width.
+    /// An operation with one operand on a value that nothing else reads: passes make one instruction of both. None if
+    /// none was drawn that takes this width.
     fn read_alone(&mut self, def: Def) -> Option<Def> {
         let data = &self.b.function().defs[def];
         let (bits, components) = (data.bit_size, data.num_components);
@@ -158,7 +158,8 @@ impl<C: Choices> Generator<'_, C> {
         (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
     }
 
-    /// An operand that has something to do with another one, if that has the same width: the same, or with another sign, or next to it.
+    /// An operand that has something to do with another one, if that has the same width: the same, or with another
+    /// sign, or next to it.
     fn beside(&mut self, first: AluSrc, base: BaseType, bits: u8, components: u8) -> AluSrc {
         if self.b.function().defs[first.def].bit_size != bits {
             return self.raw_operand(base, bits, components);

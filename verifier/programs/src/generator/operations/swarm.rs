@@ -1,7 +1,7 @@
 //! Swarm testing: each program has a random subset of the features, each with a weight of its own.
 //!
-//! With all features in every program, most pairs of them are rare, and a heavy one crowds out the others. A program with few
-//! features has each of them many times, next to each other.
+//! With all features in every program, most pairs of them are rare, and a heavy one crowds out the others. A program
+//! with few features has each of them many times, next to each other.
 
 use ir3_compiler::nir::Op;
 use ir3_compiler::target::Target;

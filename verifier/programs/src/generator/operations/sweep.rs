@@ -61,7 +61,8 @@ impl<C: Choices> Generator<'_, C> {
         self.unstored = Some(words);
     }
 
-    /// Stores up to four words where no other lane, and nothing else, stores; in programs without buffers they are observed in the sum.
+    /// Stores up to four words where no other lane, and nothing else, stores; in programs without buffers they are
+    /// observed in the sum.
     pub(super) fn store_words(&mut self, words: &[Def]) {
         let vector = self.b.vec(words);
         let Some(place) = self.own_place else { return self.define_seen(vector, 256) };

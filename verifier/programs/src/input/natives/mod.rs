@@ -34,8 +34,8 @@ pub struct NativeProgram {
     pub code: Code,
     /// The GPU.
     pub target: Target,
-    /// It interpolates at the pixel where its source names the centroid or a sample, as there is one sample; the shader here
-    /// has the pixel.
+    /// It interpolates at the pixel where its source names the centroid or a sample, as there is one sample; the shader
+    /// here has the pixel.
     pub one_sample: bool,
 }
 
@@ -76,8 +76,8 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     Ok(NativeProgram { name: path.display().to_string(), shader, code, target, one_sample })
 }
 
-/// Returns true if a program has no other barycentric coordinates than those of pixels: before a6xx a variant for one sample
-/// takes these for all (`emit_intrinsic_barycentric`).
+/// Returns true if a program has no other barycentric coordinates than those of pixels: before a6xx a variant for one
+/// sample takes these for all (`emit_intrinsic_barycentric`).
 pub fn interpolates_at_pixels(native: &Native) -> bool {
     let names = ["CENTROID", "SAMPLE"];
     !native
@@ -86,8 +86,8 @@ pub fn interpolates_at_pixels(native: &Native) -> bool {
         .any(|input| input.location.contains("BARYCENTRIC") && names.iter().any(|name| input.location.ends_with(name)))
 }
 
-/// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if there
-/// were any.
+/// Replaces the centroid and the sample by the pixel, which are the same where a pixel has one sample. Returns true if
+/// there were any.
 pub fn to_pixels(shader: &mut Shader) -> bool {
     let mut any = false;
     for instr in shader.entry.instrs.values_mut() {
@@ -101,8 +101,8 @@ pub fn to_pixels(shader: &mut Shader) -> bool {
     any
 }
 
-/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the buffers first
-/// (`ir3_image_to_ibo`).
+/// Subtracts the number of buffers from the numbers of images: before a6xx their resources have one numbering, the
+/// buffers first (`ir3_image_to_ibo`).
 fn number_images(code: &mut Code, shader: &Shader, target: &Target) -> Result<(), String> {
     let buffers = shader.info.num_ssbos;
     if target.generation >= Generation::A6xx || buffers == 0 {
@@ -284,7 +284,8 @@ impl UsedMemory {
         used
     }
 
-    /// Returns true if an image that `isam` reads has one dimension; `None` if it may be one of several of nir's, and only some of these have.
+    /// Returns true if an image that `isam` reads has one dimension; `None` if it may be one of several of nir's, and
+    /// only some of these have.
     fn is_1d(&self, at: Option<Descriptor>) -> Option<bool> {
         let unanimous = |may_be: &dyn Fn(&Option<Descriptor>) -> bool| {
             let mut kinds = self.loaded.iter().filter(|(_, its)| may_be(its)).map(|&(is_1d, _)| is_1d);
@@ -294,8 +295,8 @@ impl UsedMemory {
         unanimous(&|_| true).or_else(|| unanimous(&|its| at.is_none() || its.is_none() || *its == at))
     }
 
-    /// Returns true if the size at a descriptor is that of an image; `None` if it may be that of a buffer, too. The words of both are those of an
-    /// untyped resource.
+    /// Returns true if the size at a descriptor is that of an image; `None` if it may be that of a buffer, too. The
+    /// words of both are those of an untyped resource.
     fn is_size_of_image(&self, at: Option<Descriptor>) -> Option<bool> {
         let may_be = |sizes: &[Option<Descriptor>]| sizes.iter().any(|its| at.is_none() || its.is_none() || *its == at);
         match (may_be(&self.image_sizes), may_be(&self.buffer_sizes)) {
@@ -624,7 +625,8 @@ pub fn first_component(location: &str) -> (&str, u8) {
     split.unwrap_or((location, 0))
 }
 
-/// The number of the output at a location, and its components that are stored; of one of its views, if each has its own.
+/// The number of the output at a location, and its components that are stored; of one of its views, if each has its
+/// own.
 fn stored(shader: &Shader, location: &str, view: u16) -> Option<(u16, WriteMask)> {
     use IntrinsicOp::{StoreOutput, StorePerViewOutput};
     let mut found = None;

@@ -421,7 +421,8 @@ fn is_assembly(text: &str) -> bool {
     !text.lines().any(of_program) && has_code(text)
 }
 
-/// Returns true if a text has a line that only machine code has, or nothing but instructions. Other tools print single words, such as `nop`.
+/// Returns true if a text has a line that only machine code has, or nothing but instructions. Other tools print single
+/// words, such as `nop`.
 fn has_code(text: &str) -> bool {
     let mut only = true;
     let mut any = false;
@@ -464,7 +465,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file, or standard input for `-`, and determines its kind from its name or, if that is not possible, from its text.
+    /// Reads a file, or standard input for `-`, and determines its kind from its name or, if that is not possible, from
+    /// its text.
     ///
     /// # Errors
     /// If the file cannot be read, is empty, is not text, or is of no known kind.
@@ -612,8 +614,9 @@ impl Iterator for Lines {
     }
 }
 
-/// Expands paths to input files: a file is itself, a folder its programs in sorted order, including its subfolders. In a folder, the two
-/// sides of a pair (`name.before.nir`, `name.after.ir3`) are left out, which are for `check`, and file tests, which are two programs.
+/// Expands paths to input files: a file is itself, a folder its programs in sorted order, including its subfolders. In
+/// a folder, the two sides of a pair (`name.before.nir`, `name.after.ir3`) are left out, which are for `check`, and
+/// file tests, which are two programs.
 ///
 /// # Errors
 /// If a path cannot be read, or a folder contains no program.
@@ -681,7 +684,8 @@ fn without_programs(folder: &Path) -> InputError {
     }
 }
 
-/// Finds the pairs of a folder and its subfolders, in sorted order: files of two programs, and folders of refuted pairs.
+/// Finds the pairs of a folder and its subfolders, in sorted order: files of two programs, and folders of refuted
+/// pairs.
 ///
 /// # Errors
 /// If there is none, or a folder cannot be read.
@@ -763,7 +767,8 @@ fn is_side_of_pair(path: &Path) -> bool {
     side.is_some_and(|side| side == "before" || side == "after")
 }
 
-/// Returns true for a file test: its first line is `// test <pass>`. A file that cannot be read is refused by its reader.
+/// Returns true for a file test: its first line is `// test <pass>`. A file that cannot be read is refused by its
+/// reader.
 fn is_file_test(path: &Path) -> bool {
     const START: &[u8] = b"// test ";
     let mut start = Vec::with_capacity(START.len());

@@ -1,7 +1,7 @@
 //! The meaning of the integer and bit operations, at any width, in any domain.
 //!
-//! Names and definitions are nir's where nir has the operation; where the languages differ (counts of leading zeros, the half of a
-//! product), the definition names the language.
+//! Names and definitions are nir's where nir has the operation; where the languages differ (counts of leading zeros,
+//! the half of a product), the definition names the language.
 
 mod bits;
 
@@ -132,8 +132,8 @@ pub fn usub_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.ite(w, borrow, zero, difference)
 }
 
-/// `result`, or, where the top bit of `overflow` is set, the bound in the direction of the overflow, which the sign of the first operand
-/// `a` gives.
+/// `result`, or, where the top bit of `overflow` is set, the bound in the direction of the overflow, which the sign of
+/// the first operand `a` gives.
 #[inline(always)]
 fn clamp_overflow<D: Domain>(d: &mut D, w: u32, a: D::V, overflow: D::V, result: D::V) -> D::V {
     let overflow = is_negative(d, w, overflow);
@@ -288,8 +288,8 @@ pub fn mad_low<D: Domain>(d: &mut D, w: u32, n: u32, sign: bool, a: D::V, b: D::
     d.add(w, product, c)
 }
 
-/// The low 16 bits of `a` times the high 16 bits of `b`, shifted left by 16, plus `c`: `madsh.m16` and nir's `imadsh_mix16`. Only the low
-/// 16 bits of the product remain, so signs do not matter.
+/// The low 16 bits of `a` times the high 16 bits of `b`, shifted left by 16, plus `c`: `madsh.m16` and nir's
+/// `imadsh_mix16`. Only the low 16 bits of the product remain, so signs do not matter.
 #[inline(always)]
 pub fn madsh_mix<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     let a = d.extract(32, a, 0, 16);
@@ -314,7 +314,8 @@ fn madsh<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     d.add(32, shifted, c)
 }
 
-/// The sum of three numbers: nir's `iadd3`, and the result of `sad.s16` and `sad.s32` in the form that the compiler emits.
+/// The sum of three numbers: nir's `iadd3`, and the result of `sad.s16` and `sad.s32` in the form that the compiler
+/// emits.
 #[inline(always)]
 pub fn iadd3<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V, c: D::V) -> D::V {
     let sum = d.add(w, a, b);
@@ -338,7 +339,8 @@ pub fn msad<D: Domain>(d: &mut D, reference: D::V, a: D::V, c: D::V) -> D::V {
     sum
 }
 
-/// The sum of `c` and the products of the parts of `size` bits (8 or 16) of two words; clamped to 32 bits of the sum's sign if `saturate`.
+/// The sum of `c` and the products of the parts of `size` bits (8 or 16) of two words; clamped to 32 bits of the sum's
+/// sign if `saturate`.
 #[inline(always)]
 pub fn dot<D: Domain>(d: &mut D, size: u32, signs: (bool, bool), saturate: bool, a: D::V, b: D::V, c: D::V) -> D::V {
     let sum_signed = signs.0 || signs.1;

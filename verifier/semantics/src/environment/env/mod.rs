@@ -153,8 +153,8 @@ pub struct Env {
     /// The mask of running lanes; all lanes by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u64>,
-    /// The partition of buffers, images and global memory into alias classes. By default the seed draws one; where words of memory are
-    /// given by name, nothing aliases.
+    /// The partition of buffers, images and global memory into alias classes. By default the seed draws one; where
+    /// words of memory are given by name, nothing aliases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<Aliasing>,
     /// Memories that alias no other one, as the program before guarantees.
@@ -173,8 +173,8 @@ pub struct Env {
     /// The share of the words of memory, of the constant file and of inputs that are corner cases, in eighths.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corner_words: u8,
-    /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
-    /// default.
+    /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash
+    /// of the seed by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<u32>,
     /// The rules of a run that is compared with a Vulkan device.
@@ -196,8 +196,8 @@ pub struct Env {
     /// System values by `Name.component`: one value, or one per lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub system: BTreeMap<String, Vec<u32>>,
-    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`), then by
-    /// word.
+    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`),
+    /// then by word.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, BTreeMap<u32, u32>>,
 }
@@ -351,8 +351,8 @@ impl Env {
         Launch { workgroup_size: self.workgroup_size(launch), ..launch }.threads()
     }
 
-    /// The number of lanes of a wave, 64 or 128; of 128 lanes the lower half is run here and the upper half is not modelled. Never 128
-    /// if that would leave one wave in a workgroup that may run two.
+    /// The number of lanes of a wave, 64 or 128; of 128 lanes the lower half is run here and the upper half is not
+    /// modelled. Never 128 if that would leave one wave in a workgroup that may run two.
     fn wave_lanes(&self, launch: Launch) -> u32 {
         let (half, whole) = (LANES as u32, 2 * LANES as u32);
         let is_doubled =
@@ -464,14 +464,16 @@ impl Env {
         }
     }
 
-    /// The primitive of a lane's fragment. A wave has fragments of one primitive or of several; a quad has fragments of one.
+    /// The primitive of a lane's fragment. A wave has fragments of one primitive or of several; a quad has fragments of
+    /// one.
     pub fn primitive(&self, lane: usize) -> u32 {
         let quads = [1, 2, 4, 16][(self.hash(EnvironmentKey::Primitive, [0; 3]) % 4) as usize];
         lane as u32 / 4 / quads
     }
 
-    /// A component of a fragment input, `location` being `4 * base + component`, of a [primitive](Self::primitive): the bits of its
-    /// value where the barycentric coordinates are 0, and of its slopes in i and j. A flat input is the first of them.
+    /// A component of a fragment input, `location` being `4 * base + component`, of a [primitive](Self::primitive): the
+    /// bits of its value where the barycentric coordinates are 0, and of its slopes in i and j. A flat input is the
+    /// first of them.
     pub fn varying(&self, location: u32, primitive: u32) -> [u32; 3] {
         if let Some(&values) = self.varyings.get(&location) {
             return values;
@@ -504,7 +506,8 @@ impl Env {
         }
     }
 
-    /// Interpolates a fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the same value if `half`.
+    /// Interpolates a fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the
+    /// same value if `half`.
     pub fn interpolate(&self, location: u32, i: &Row, j: &Row, half: bool, dst: &mut Row) {
         let mut last = None;
         for lane in 0..LANES {

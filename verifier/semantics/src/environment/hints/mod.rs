@@ -79,8 +79,8 @@ pub struct Hints {
     /// instruction or into the constant file.
     #[serde(default, skip_serializing_if = "are_empty")]
     ubos: [BTreeSet<u32>; 2],
-    /// The words of the constant file of which a half is read as a number of 16 bits, and those of uniform buffers; each with the halves
-    /// that are floats.
+    /// The words of the constant file of which a half is read as a number of 16 bits, and those of uniform buffers;
+    /// each with the halves that are floats.
     #[serde(default, skip_serializing_if = "has_no_halves")]
     halves: [BTreeMap<u32, [bool; 2]>; 2],
     /// The words of pointers to global memory: in the constant file, in inputs, and in uniform buffers.
@@ -185,8 +185,8 @@ impl Hints {
         self.memory
     }
 
-    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as `address` draws. Of small values one in
-    /// four is a sentinel of the program, so that lists end.
+    /// A word of memory, from a hash: where the program loads pointers, half of the words are such as `address` draws.
+    /// Of small values one in four is a sentinel of the program, so that lists end.
     pub fn memory_word(&self, seed: u64, drawn: u64, word: u32) -> u32 {
         let choice = mix(drawn, 0x7365_6e74);
         if self.magnitude == Magnitude::Small && choice & 3 == 0 && !self.sentinels.is_empty() {

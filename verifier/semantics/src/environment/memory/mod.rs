@@ -1,12 +1,12 @@
 //! Memory: arrays of 32-bit words that get their initial contents at the first access.
 //!
-//! Every address is valid: a word beyond the end of its array is mapped into it by a hash, so high address bits matter and no access is out
-//! of bounds. The exception is scratch memory, which spilled values share with the shader: it has the size that the program declares, and
-//! [`Memory::outside`] returns the lanes beyond it.
+//! Every address is valid: a word beyond the end of its array is mapped into it by a hash, so high address bits matter
+//! and no access is out of bounds. The exception is scratch memory, which spilled values share with the shader: it has
+//! the size that the program declares, and [`Memory::outside`] returns the lanes beyond it.
 //!
-//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of the environment. So
-//! a reset is one addition, and a run pays only for the words that it touches. Written words are marked in a bitmap, in whose order
-//! [`Memory::written`] lists them.
+//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of
+//! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
+//! marked in a bitmap, in whose order [`Memory::written`] lists them.
 
 mod atomic;
 mod space;
@@ -196,8 +196,8 @@ pub struct AccessPart {
 
 /// The memory of a run. [`reset`](Memory::reset) it before each run.
 ///
-/// Accesses take a function from the lane to the byte address. Lanes are served in order, the lowest first; an access of several components
-/// is one call per component, in order.
+/// Accesses take a function from the lane to the byte address. Lanes are served in order, the lowest first; an access
+/// of several components is one call per component, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     arrays: Vec<MemoryArray>,
@@ -308,7 +308,8 @@ impl Memory {
         self.loads = Loads::default();
     }
 
-    /// Sets the bytes of scratch memory per lane; 0 if the program does not declare them. Called before the first access.
+    /// Sets the bytes of scratch memory per lane; 0 if the program does not declare them. Called before the first
+    /// access.
     pub fn set_scratch_bytes(&mut self, bytes: u32) {
         self.scratch_bytes = bytes.min(MAX_SCRATCH_BYTES);
     }
@@ -317,8 +318,8 @@ impl Memory {
         if self.scratch_bytes == 0 { SCRATCH_BYTES } else { self.scratch_bytes }
     }
 
-    /// The lanes whose access of `bits` bits is out of bounds of the lane's scratch memory. Loads give poison there, and stores are
-    /// undefined behaviour.
+    /// The lanes whose access of `bits` bits is out of bounds of the lane's scratch memory. Loads give poison there,
+    /// and stores are undefined behaviour.
     pub fn outside(&self, array: ArrayIndex, bits: u8, lanes: u64, address: impl Fn(usize) -> u64) -> u64 {
         if self.arrays[array.0].space != Space::Scratch {
             return 0;
@@ -471,8 +472,8 @@ impl Memory {
         self.trace_write(AccessKind::Store, number, (bits, lanes), &address, before);
     }
 
-    /// Applies an atomic to the word at each lane's address, and reads the old contents. Returns the mask of lanes whose result is poison.
-    /// A poisoned operand makes the word poison.
+    /// Applies an atomic to the word at each lane's address, and reads the old contents. Returns the mask of lanes
+    /// whose result is poison. A poisoned operand makes the word poison.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn atomic(
         &mut self,

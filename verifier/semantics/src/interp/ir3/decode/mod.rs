@@ -64,7 +64,8 @@ pub(super) fn decode_with_places(
     decode_with(program, target, None, false).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
-/// Decodes a program that has one instruction a block, and returns the slots of its registers. It may be a part of a preamble.
+/// Decodes a program that has one instruction a block, and returns the slots of its registers. It may be a part of a
+/// preamble.
 pub(super) fn decode_with_registers(
     program: &Program,
     target: &Target,
@@ -347,7 +348,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns false for a `lock` that `unlock` does not follow, or the other way round. (Mesa ends compute shaders of a7xx with both.)
+    /// Returns false for a `lock` that `unlock` does not follow, or the other way round. (Mesa ends compute shaders of
+    /// a7xx with both.)
     fn is_in_place(&self, op: Opcode, instrs: &[Instr], at: usize) -> bool {
         let opcode = |instr: &Instr| self.program.instrs[*instr].opcode;
         match op {
@@ -444,8 +446,9 @@ impl Decoder<'_> {
     }
 
     /// Component `component` of destination `i`, and the operation that follows the write: the scatter of an element
-    /// that is addressed indirectly; the choice of the first active lane, where a move takes a value that lanes have of their own to a
-    /// register that they share. A write to a version of an array begins with a copy of the previous version.
+    /// that is addressed indirectly; the choice of the first active lane, where a move takes a value that lanes have of
+    /// their own to a register that they share. A write to a version of an array begins with a copy of the previous
+    /// version.
     fn destination(&mut self, data: &InstrData, i: usize, component: u32) -> Result<(Write, Option<DecodedOp>)> {
         let dst = self.dst(data, i)?;
         if let Place::Array(access) = &dst.place

@@ -47,15 +47,15 @@ fn folders_of_tests_are_named() {
 #[test]
 fn folders_of_pairs_are_compared() {
     let folder = Folder::new("messages-pairs");
-    let program = |operation: &str| format!("{operation} r0.x, r0.y, r0.z\nend\n");
+    let program = |operation: &str| format!("{operation} r0.x, r0.y, r0.z\n");
     let several = format!(
         "{}// after exchanged\n{}// after other\n{}",
-        program("add.f"),
-        "add.f r0.x, r0.z, r0.y\nend\n",
-        program("mul.f")
+        program("add.u"),
+        "add.u r0.x, r0.z, r0.y\n",
+        program("mull.u")
     );
     fs::write(folder.path().join("a.pair"), several).expect("a file");
-    fs::write(folder.path().join("b.pair"), format!("{}// after\n{}", program("add.f"), program("add.f")))
+    fs::write(folder.path().join("b.pair"), format!("{}// after\n{}", program("add.u"), program("add.u")))
         .expect("a file");
     let (code, text) = run(folder.path(), &["check", "."]);
     assert_eq!(code, Some(1), "{text}");

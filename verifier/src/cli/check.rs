@@ -217,7 +217,7 @@ impl Rows<'_> {
             Snapshot::Vec4(_) | Snapshot::Ir3(_) => None,
         };
         let envs = match env {
-            Some(path) => vec![crate::run::read_env(&path.to_owned())?],
+            Some(path) => vec![crate::run::read_env(path)?],
             None => env_seeds(*seed, *runs).into_iter().map(Env::from_seed).collect(),
         };
         let envs = fuel.of(envs);

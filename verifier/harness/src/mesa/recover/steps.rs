@@ -61,7 +61,7 @@ pub(super) const RECOVERIES: &[Recovery] = &[
     Recovery { name: "interface", needs: &["outputs", "final code", "arrays", "barriers"], apply: find_interface },
     Recovery { name: "lists", needs: &["outputs", "final code"], apply: compare_lists },
     // The last text has the instructions of the words with their serial numbers.
-    Recovery { name: "last text", needs: &["arrays", "barriers"], apply: find_last_text },
+    Recovery { name: "last text", needs: &["outputs", "arrays", "barriers"], apply: find_last_text },
     Recovery { name: "words", needs: &["outputs", "final code", "last text"], apply: read_words },
     // After `words`, whose reader expects nir as it is in the log.
     Recovery { name: "textures", needs: &["words", "passes"], apply: complete_textures },
@@ -328,7 +328,9 @@ fn compare_lists(state: &mut State<'_>) {
 }
 
 fn find_last_text(state: &mut State<'_>) {
-    state.last = last_text(&state.passes, &state.phases);
+    if state.both().is_some() {
+        state.last = last_text(&state.passes, &state.phases);
+    }
 }
 
 fn read_words(state: &mut State<'_>) {

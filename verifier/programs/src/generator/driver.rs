@@ -3,6 +3,7 @@
 //! The generator draws most operations from those with a form in SPIR-V. The others are replaced when the program is
 //! complete: the result of an instruction without a form becomes one of its operands, converted to its width.
 
+use super::config::CONFIG;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{
     Alu, AluSrc, Block, Def, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage,
@@ -78,7 +79,7 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         for _ in 0..self.c.below(5) {
-            if self.b.shader().stage == Stage::Fragment && self.c.chance(100) {
+            if self.b.shader().stage == Stage::Fragment && self.c.chance(CONFIG.driver_derivative) {
                 let bits = self.c.pick(&[32, 32, 16]);
                 let (value, op) = (self.value(bits), self.c.pick(&DERIVATIVES));
                 let derivative = self.b.intrinsic(op, 1, bits, &[value], []);

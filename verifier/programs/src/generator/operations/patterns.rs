@@ -5,6 +5,7 @@
 //! value or component where a variable occurs again. A rule that looks less closely than it should rewrites these as
 //! well.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, BaseType, Op};
 use ir3_compiler::nir_passes::{Table, Term, VARIABLES, operand_bits};
 use smallvec::SmallVec;
@@ -108,7 +109,7 @@ struct Instance {
 impl<C: Choices> Generator<'_, C> {
     /// Several patterns in a row: of a program's operations few are patterns, and there are many of these.
     pub(in crate::generator) fn row_of_patterns(&mut self) {
-        if self.weights.operation != 0 && self.c.chance(80) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.row_of_patterns) {
             let count = 2 + self.c.below(6);
             (0..count).for_each(|_| self.pattern());
         }
@@ -116,7 +117,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Emits a pattern, original or changed; nothing if the GPU lacks an operation of it.
     pub(super) fn pattern(&mut self) {
-        let (bits, term) = if self.c.chance(128) {
+        let (bits, term) = if self.c.even() {
             self.c.pick(LOOKED_FOR)
         } else {
             let rules = self.c.pick(&Table::ALL).rules();
@@ -126,12 +127,12 @@ impl<C: Choices> Generator<'_, C> {
         let Term::Op(op, _) = term else { return };
         let output = op.info().output.ty;
         let result = output.width_or(bits);
-        let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
+        let components = if self.c.chance(CONFIG.scalar_pattern) { 1 } else { 2 + self.c.below(3) as u8 };
         // Repeated variables are overlooked most easily.
         let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);
         let mut instance = Instance { bits, components, variables: Default::default(), changes, others };
         let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };
-        if components == 1 && result == 1 && self.c.chance(170) {
+        if components == 1 && result == 1 && self.c.chance(CONFIG.branch_on_pattern) {
             return self.branch_on(src.def, 20);
         }
         self.define_seen(src.def, 256);
@@ -146,7 +147,7 @@ impl<C: Choices> Generator<'_, C> {
                 let is_other = is_changed || bound.is_some() && self.c.chance(instance.others);
                 Some(match bound {
                     Some(src) if !is_other => src,
-                    Some(src) if self.c.chance(170) => self.next_component(src),
+                    Some(src) if self.c.chance(CONFIG.next_component) => self.next_component(src),
                     _ => {
                         let has_others = bits != 1 && self.c.chance(instance.others);
                         let part = if has_others { self.part_of_vector(bits) } else { None };
@@ -170,11 +171,11 @@ impl<C: Choices> Generator<'_, C> {
                     let bits = operand_bits(op, i, bits, instance.bits);
                     srcs.push(self.written_out(instance, term, info.inputs[i].ty.base, bits)?);
                 }
-                if info.commutes() && self.c.chance(128) {
+                if info.commutes() && self.c.even() {
                     srcs.swap(0, 1);
                 }
                 let def = self.b.alu_swizzled(op, instance.components, &srcs);
-                if self.c.chance(24) {
+                if self.c.chance(CONFIG.pattern_with_reader) {
                     // It has another reader.
                     self.define(def);
                 }

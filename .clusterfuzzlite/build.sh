@@ -49,7 +49,7 @@ for target in "${targets[@]}"; do
     if [[ $target == readers ]]; then
         cp fuzz/dictionaries/readers.dict "$OUT/readers.dict"
         if command -v zip >/dev/null; then
-            find corpus -name '*.nir' -not -path '*/regressions/*' | zip --quiet --junk-paths -@ "$OUT/readers_seed_corpus.zip"
+            find corpus -name '*.nir' -not -path '*/regressions/*' -not -path '*/file/*' | zip --quiet --junk-paths -@ "$OUT/readers_seed_corpus.zip"
         fi
     fi
 done

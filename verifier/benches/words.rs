@@ -1,8 +1,8 @@
 //! Speed of the compiler from nir to words, over the logs of `../shared/mesa/train`.
 //!
-//! `cargo bench -p ir3-verifier --bench words` prints, for each folder and for all, the instructions per CPU second, those of nir and those of the
-//! final programs (nops included), and the time of a program; then the share of each stage, over all folders. `cargo bench -p ir3-verifier --bench
-//! words -- a660` takes that folder only.
+//! `cargo bench -p ir3-verifier --bench words` prints, for each folder and for all, the instructions per CPU second,
+//! those of nir and those of the final programs (nops included), and the time of a program; then the share of each
+//! stage, over all folders. `cargo bench -p ir3-verifier --bench words -- a660` takes that folder only.
 
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, ProgramRef};

@@ -1,7 +1,7 @@
 //! The engines on another compiler: `cargo run --example foreign`.
 //!
-//! A register machine of ten opcodes, and an allocator for it. [`ForeignProgram`] describes its programs to the engines, which compare the
-//! program with virtual registers with the one that has the machine's.
+//! A register machine of ten opcodes, and an allocator for it. [`ForeignProgram`] describes its programs to the
+//! engines, which compare the program with virtual registers with the one that has the machine's.
 
 use ir3_verifier::prelude::*;
 
@@ -90,8 +90,8 @@ impl ForeignProgram for Program {
     }
 }
 
-/// Allocates registers by linear scan. The planted bug, if `forgets_loops`: a value that a loop reads is kept to its last use in the text,
-/// not to the end of the loop.
+/// Allocates registers by linear scan. The planted bug, if `forgets_loops`: a value that a loop reads is kept to its
+/// last use in the text, not to the end of the loop.
 pub fn allocate(program: &Program, forgets_loops: bool) -> Program {
     // The range of each register in the text, and that of each block.
     let (mut ranges, mut spans, mut at) = (vec![(usize::MAX, 0); 64], Vec::new(), 1);

@@ -1,5 +1,5 @@
-//! Hashes the sources of the compiler and of the packages that verdicts depend on: cached proofs are those of this prover (`src/check/cache.rs`).
-//! Finds the commit.
+//! Hashes the sources of the compiler and of the packages that verdicts depend on: cached proofs are those of this
+//! prover (`src/check/cache.rs`). Finds the commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,8 +32,9 @@ fn git(package: &Path, arguments: &[&str]) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// The commit of the sources: that of the environment, otherwise the one that git had when this package was built, with `-dirty` after it if the
-/// sources have changes that are in no commit. Another commit alone does not build the package again, and its sources are still those.
+/// The commit of the sources: that of the environment, otherwise the one that git had when this package was built, with
+/// `-dirty` after it if the sources have changes that are in no commit. Another commit alone does not build the package
+/// again, and its sources are still those.
 fn commit(package: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=IR3_COMMIT");
     if let Ok(commit) = env::var("IR3_COMMIT") {

@@ -1,13 +1,15 @@
-//! The guarantee of SSA-based allocation: the number of registers that a program needs is known before any is assigned, and met exactly.
-//! Random programs of every profile, on every generation, with limits from a handful of registers to all:
+//! The guarantee of SSA-based allocation: the number of registers that a program needs is known before any is assigned,
+//! and met exactly. Random programs of every profile, on every generation, with limits from a handful of registers to
+//! all:
 //!
 //! - spilling refuses a program by an error that names the reason, or leaves one whose pressure fits the limit;
 //! - assignment never fails when the pressure fits;
 //! - inputs and outputs have the registers that are given, as some are in a third of the programs;
-//! - assignment uses no register above the size that was computed before, and where that is all registers, none above the pressure itself.
+//! - assignment uses no register above the size that was computed before, and where that is all registers, none above
+//!   the pressure itself.
 //!
-//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test suite allocation_property:: -- --nocapture` prints the counts.
-//! The default is 1,200 programs.
+//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test suite allocation_property:: --
+//! --nocapture` prints the counts. The default is 1,200 programs.
 
 use ir3_compiler::ir3::{Dst, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage, select};
@@ -27,8 +29,8 @@ const GPUS: [&str; 8] = ["a320", "a420", "a540", "a610", "a640", "a660", "a740",
 /// The default number of programs.
 const PROGRAMS: u64 = 1200;
 
-/// The end, in half registers, of the registers that an operand names in its file: in the full file, which includes the half registers
-/// where files are merged, or in the half file.
+/// The end, in half registers, of the registers that an operand names in its file: in the full file, which includes the
+/// half registers where files are merged, or in the half file.
 fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
     let units = u32::from(class.component_units());
     match *place {
@@ -145,7 +147,8 @@ fn shift(program: &mut Program, merged: bool) {
     }
 }
 
-/// The facts that are known before any register is assigned: the pressure, and the number of registers that cost no wave.
+/// The facts that are known before any register is assigned: the pressure, and the number of registers that cost no
+/// wave.
 fn known_before(program: &Program, target: &Target, files: RegisterFiles) -> (Pressure, RegisterFiles) {
     let mut copy = program.clone();
     let analysis = Analysis::new(&mut copy, target).expect("a program that can be analysed");

@@ -1,5 +1,5 @@
-//! The SSA allocator without one of its parts each: its results are right, parts that may be left out make a difference, and a planted bug of spilling is refuted
-//! after its stage with whole values as with parts of them.
+//! The SSA allocator without one of its parts each: its results are right, parts that may be left out make a
+//! difference, and a planted bug of spilling is refuted after its stage with whole values as with parts of them.
 
 use crate::common::reloads;
 use ir3_compiler::ir3::{Opcode, Program};
@@ -27,8 +27,8 @@ fn without(number: usize) -> Options {
     }
 }
 
-/// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and outputs: nothing is refuted, by runs or by the
-/// register checker.
+/// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and
+/// outputs: nothing is refuted, by runs or by the register checker.
 #[test]
 fn programs_without_a_part_are_right() {
     let limits = ["target", "min", "24", "min+3", "12"].map(|text| text.parse::<RegisterLimit>().expect("a limit"));

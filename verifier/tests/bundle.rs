@@ -72,8 +72,8 @@ fn a_reduction_goes_on() {
     assert_eq!(names(root.path()), [path.file_name().expect("a name").to_string_lossy()]);
 }
 
-/// The remains of a killed process: a partial folder of a process that has ended; an old folder without its name, where names cannot be
-/// exchanged; a checkpoint.
+/// The remains of a killed process: a partial folder of a process that has ended; an old folder without its name, where
+/// names cannot be exchanged; a checkpoint.
 #[test]
 fn half_written_folders_are_ignored() {
     let root = Folder::new("partial");
@@ -160,8 +160,8 @@ fn ir3_equiv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// The report and the difference of a bug are compared word for word; and the command in the report reproduces the bug. With `BLESS=1` the
-/// files are written anew. The bug is in selection: output of later stages changes more often.
+/// The report and the difference of a bug are compared word for word; and the command in the report reproduces the bug.
+/// With `BLESS=1` the files are written anew. The bug is in selection: output of later stages changes more often.
 #[test]
 fn reports_are_the_snapshots() {
     let root = Folder::new("snapshots");

@@ -52,8 +52,8 @@ fn after_other_runs(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
     })
 }
 
-/// The outcome of a run is a function of its program and its environment: it is independent of earlier runs, even where the program leaves
-/// values undefined.
+/// The outcome of a run is a function of its program and its environment: it is independent of earlier runs, even where
+/// the program leaves values undefined.
 #[test]
 fn nothing_of_an_earlier_run_is_left() {
     let target = Target::default();

@@ -5,6 +5,7 @@ use crate::common::folder::Folder;
 use ir3_compiler::target::Target;
 use ir3_harness::check::cache::{Cache, VerdictKey};
 use ir3_programs::input;
+use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::seeds::program_seed;
 use std::fs::{self, File};
 use std::io::{BufRead, Read, Write};
@@ -241,12 +242,13 @@ fn an_unsound_prover_is_5() {
         files.map(|file| file.expect("a file").path()).collect::<Vec<_>>()
     });
     let forged = pairs.filter_map(|pair| pair.to_str().map(str::to_owned)).find(|pair| {
-        let expected = fs::read_to_string(pair).expect("a pair");
-        let plain = !expected.lines().next().is_some_and(|line| line.contains("gpu="));
-        plain && run(folder.path(), &format!("check {pair} --engine interpreter")).0 == Some(1)
+        let pairs = read_pairs(Path::new(pair)).unwrap_or_default();
+        let is_plain = pairs.len() == 1 && !pairs[0].head.iter().any(|line| line.contains("gpu="));
+        is_plain && run(folder.path(), &format!("check {pair} --engine interpreter")).0 == Some(1)
     });
     let pair = forged.expect("a pair that differs");
-    let [before, after] = input::load_pair(Path::new(&pair), None).expect("a pair").map(|side| side.text());
+    let texts = read_pairs(Path::new(&pair)).expect("a pair");
+    let [before, after] = input::load_pair(&texts[0], None).expect("a pair").map(|side| side.text());
     let cache = Cache::new(&folder.path().join("cache")).expect("a folder");
     let key = VerdictKey::of(&[target.name, "Uninterpreted", &before, &after]);
     cache.put(key, &Vec::<String>::new());

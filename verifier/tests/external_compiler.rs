@@ -1,4 +1,5 @@
-//! `fuzz --compiler`: our own backend as the compiler under test, and shell scripts as compilers that crash, hang and print nonsense.
+//! `fuzz --compiler`: our own backend as the compiler under test, and shell scripts as compilers that crash, hang and
+//! print nonsense.
 
 use crate::common::effort::effort;
 use crate::common::folder::{Folder, run, write_script};

@@ -10,13 +10,13 @@
 //! block1 { …the output… }
 //! ```
 //!
-//! The runner reads and validates the input, runs the pass, validates the output and compares its text with the expected one. It also
-//! compares both programs: by the interpreter in a few environments, and by the provers, the register checker first if the pass is one of
-//! moves, spilling and register assignment. So a wrong output cannot be blessed: a refuted case fails, and so does one that is not proved,
-//! unless its first line has `prove=unknown`.
+//! The runner reads and validates the input, runs the pass, validates the output and compares its text with the
+//! expected one. It also compares both programs: by the interpreter in a few environments, and by the provers, the
+//! register checker first if the pass is one of moves, spilling and register assignment. So a wrong output cannot be
+//! blessed: a refuted case fails, and so does one that is not proved, unless its first line has `prove=unknown`.
 //!
-//! `case.rs` has the first line with its options and the forms of `// expect`. `BLESS=1` writes the output; `CASES=fold/` runs the cases
-//! with that in their names. docs/contributing.md has how to add one.
+//! `case.rs` has the first line with its options and the forms of `// expect`. `BLESS=1` writes the output;
+//! `CASES=fold/` runs the cases with that in their names. docs/contributing.md has how to add one.
 
 mod case;
 mod diff;

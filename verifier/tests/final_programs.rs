@@ -1,5 +1,5 @@
-//! The stages that make final programs, end to end: programs of the generator run before and after each of them, and bugs planted in
-//! their results are refuted.
+//! The stages that make final programs, end to end: programs of the generator run before and after each of them, and
+//! bugs planted in their results are refuted.
 
 use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::{Attrs, Instr, InstrFlags, Mods, Opcode, Program};

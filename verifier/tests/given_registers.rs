@@ -1,5 +1,5 @@
-//! Programs whose inputs and outputs have given registers: their meaning is unchanged, and given registers are kept. The front end gives
-//! none, so the test gives some after selection; every later stage has to keep them.
+//! Programs whose inputs and outputs have given registers: their meaning is unchanged, and given registers are kept.
+//! The front end gives none, so the test gives some after selection; every later stage has to keep them.
 
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;

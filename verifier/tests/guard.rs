@@ -27,8 +27,8 @@ fn number(text: &str, after: &str) -> u64 {
     digits.replace(',', "").parse().unwrap_or_else(|_| panic!("no number before `{after}` in {text}"))
 }
 
-/// A planted bug that stops the compiler: the campaign survives it, names it, reduces it; `verify` shows it again, of the bundle and of the
-/// program, and so does a second reduction.
+/// A planted bug that stops the compiler: the campaign survives it, names it, reduces it; `verify` shows it again, of
+/// the bundle and of the program, and so does a second reduction.
 fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
     let folder = Folder::new(&format!("guard-{plant}"));
     let fuzz =

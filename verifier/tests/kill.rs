@@ -35,8 +35,8 @@ fn kills() -> u64 {
     std::env::var("IR3_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-/// Runs the program, with its output written to `output`, and kills it after `after`. Returns true if it was killed, false if it had ended
-/// before.
+/// Runs the program, with its output written to `output`, and kills it after `after`. Returns true if it was killed,
+/// false if it had ended before.
 fn run(arguments: &[&str], output: &Path, after: Option<Duration>) -> bool {
     let stdout = File::create(output).expect("the folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));

@@ -1,4 +1,5 @@
-//! Machine code that Mesa's tools print, as programs get it: `hazards`, `run`, `stats`, `assemble` and `disassemble` on dumps, listings and assembly.
+//! Machine code that Mesa's tools print, as programs get it: `hazards`, `run`, `stats`, `assemble` and `disassemble` on
+//! dumps, listings and assembly.
 
 use crate::common::folder::Folder;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Operations of nir that need many machine instructions: the selected instructions of each are proved, and those of another operation are
-//! not.
+//! Operations of nir that need many machine instructions: the selected instructions of each are proved, and those of
+//! another operation are not.
 
 use super::common::vertex;
 

@@ -265,7 +265,8 @@ fn an_access_outside_of_its_array_may_read_anything() {
     assert!(first.0 == "ir3_legalize" && matches!(first.1, Verdict::Refuted(_)), "{} {}", first.0, first.1);
 }
 
-/// A killed lane still gives its coordinates to the samples of its quad; which lanes are killed, and where, is compared all the same.
+/// A killed lane still gives its coordinates to the samples of its quad; which lanes are killed, and where, is compared
+/// all the same.
 #[test]
 fn samples_move_over_kills() {
     for (name, verdict) in check(KILL) {

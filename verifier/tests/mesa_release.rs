@@ -37,7 +37,8 @@ fn release_line(line: &str) -> String {
     }
 }
 
-/// A log of a debug build as a release build prints it: no serial numbers, no machine words, and blocks that are named by addresses.
+/// A log of a debug build as a release build prints it: no serial numbers, no machine words, and blocks that are named
+/// by addresses.
 fn release_log(log: &str) -> String {
     let mut text = String::new();
     for piece in pieces(log) {

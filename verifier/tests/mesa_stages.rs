@@ -1,4 +1,5 @@
-//! Logs of tessellation and geometry shaders, and of vertex shaders before them: written by hand, as Mesa's passes have them.
+//! Logs of tessellation and geometry shaders, and of vertex shaders before them: written by hand, as Mesa's passes have
+//! them.
 
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Engines, Smt, Verdict};

@@ -90,8 +90,9 @@ fn has_nested_loops(program: &Program) -> bool {
     loops.iter().any(|&inner| loops.iter().any(|&outer| inside(inner, outer)))
 }
 
-/// Mesa's stack of branches is one deeper than the final program needs for some programs with nested loops, and two deeper for programs
-/// that had a scan: its macro counts as three branches, of which the final program has one. For all other programs it is the same.
+/// Mesa's stack of branches is one deeper than the final program needs for some programs with nested loops, and two
+/// deeper for programs that had a scan: its macro counts as three branches, of which the final program has one. For all
+/// other programs it is the same.
 #[test]
 fn the_stack_of_branches_is_as_deep_as_mesa_says() {
     let Some(paths) = common::logs() else { return };

@@ -81,8 +81,8 @@ fn of_aliases(text: &str) -> [Vec<String>; 2] {
     all
 }
 
-/// `alias.tex` names an operand of the sample after it, `alias.rt` a component of an output: each text of them has the same meaning, and another
-/// value is a difference.
+/// `alias.tex` names an operand of the sample after it, `alias.rt` a component of an output: each text of them has the
+/// same meaning, and another value is a difference.
 #[test]
 fn aliases_are_part_of_what_they_are_for() {
     let [proved, refuted] = of_aliases(ALIASES);

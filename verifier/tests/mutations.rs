@@ -302,7 +302,8 @@ fn mutations_are_seen() {
         );
         let least = LEAST.iter().find(|(name, _)| *name == kind.name).map(|&(_, least)| least);
         let least = least.unwrap_or_else(|| panic!("{} has no share that must be refuted", kind.name));
-        // The share of few mutants, which are the same few after each stage, means little; in ci/nightly there are enough of all kinds.
+        // The share of few mutants, which are the same few after each stage, means little; in ci/nightly there are
+        // enough of all kinds.
         if all.applied == 0 && least > 0 && times > 1 || (all.applied >= ENOUGH && rate < least) {
             weak.push(format!("{}: {rate} % instead of {least} %", kind.name));
         }

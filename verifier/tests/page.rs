@@ -104,7 +104,8 @@ fn page_of(case: &Case) -> Parsed {
     Parsed::new(&page::of_case(case, "a/bundle"))
 }
 
-/// All parts, for a stage that selects instructions (nir and ir3), one on SSA form, one that allocates registers, and one after it.
+/// All parts, for a stage that selects instructions (nir and ir3), one on SSA form, one that allocates registers, and
+/// one after it.
 #[test]
 fn refutations_have_every_part() {
     for (bug, stage, registers) in [

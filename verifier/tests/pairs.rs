@@ -1,28 +1,31 @@
-//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.pair`, and the verdict of every engine.
+//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.pair`, and the verdict of every engine. A file may have
+//! several pairs with one program before: `// after NAME` begins each of the others, whose name is that.
 //!
-//! The first line of a before file is the verdict, the second describes the pair:
+//! The first line of a pair is the verdict, the second describes the pair:
 //!
-//! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
-//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does), and no run refutes
-//!   it.
+//! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers)
+//!   refutes it.
+//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does),
+//!   and no run refutes it.
 //! - `// expect: not proved`: nothing is proved or refuted.
-//! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation is welcome.
+//! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation
+//!   is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
 //! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text
 //!   (options come before the colon).
 //!
-//! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the proof names this
-//! assumption). `BLESS=1` writes the verdicts that are found.
+//! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the
+//! proof names this assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Answer, EngineKind, Engines};
 use ir3_harness::check::{Smt, Verdict};
 use ir3_programs::Question;
 use ir3_programs::input;
+use ir3_programs::mesa::pair_file::{TextPair, read_pairs};
 use ir3_programs::seeds::env_seeds;
 use ir3_prove::simulation::Limits;
 use ir3_prove::solver::Budget;
-use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::threads;
 use std::collections::BTreeMap;
@@ -74,6 +77,10 @@ impl PairVerdict {
 struct PairFile {
     name: String,
     path: PathBuf,
+    /// The line of the verdict in the file, from 1 on.
+    line: usize,
+    /// The programs; why they cannot be read, if that is what is expected.
+    text: Result<TextPair, String>,
     expected: PairVerdict,
     options: Vec<(String, String)>,
 }
@@ -83,17 +90,42 @@ impl PairFile {
         self.options.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Reads the first lines of a file.
-    fn read(folder: &Path, file: PathBuf) -> Result<Self, String> {
+    /// Reads the pairs of a file.
+    fn all_of(folder: &Path, file: &Path) -> Result<Vec<Self>, String> {
         let path = file.display().to_string();
         let relative = file.strip_prefix(folder).map_err(|error| error.to_string())?.to_string_lossy().into_owned();
         let name = relative.strip_suffix(".pair").ok_or(format!("{path}: not a pair"))?;
-        let text = std::fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
-        let mut lines = text.lines();
-        let line = lines.next().and_then(|line| line.strip_prefix("// expect: "));
+        let (family, _) = name.split_once('/').ok_or(format!("{path}: not in a family"))?;
+        let pairs = match read_pairs(file) {
+            Ok(pairs) => pairs,
+            Err(error) => {
+                // Which of its parts is refused is known from the text alone.
+                let text = std::fs::read_to_string(file).map_err(|error| format!("{path}: {error}"))?;
+                let head: Vec<String> =
+                    text.lines().map_while(|line| line.strip_prefix("// ")).map(str::to_owned).collect();
+                return Ok(vec![Self::read(name, file, 1, &head, Err(error.to_string()))?]);
+            }
+        };
+        let of_text = |pair: TextPair| {
+            let name = pair.name.as_ref().map_or_else(|| name.to_owned(), |name| format!("{family}/{name}"));
+            let (line, head) = (pair.line, pair.head.clone());
+            Self::read(&name, file, line, &head, Ok(pair))
+        };
+        pairs.into_iter().map(of_text).collect()
+    }
+
+    /// Reads the head of a pair.
+    fn read(
+        name: &str,
+        file: &Path,
+        at: usize,
+        head: &[String],
+        text: Result<TextPair, String>,
+    ) -> Result<Self, String> {
+        let path = format!("{}:{at}", file.display());
+        let line = head.first().and_then(|line| line.strip_prefix("expect: "));
         let line = line.ok_or(format!("{path}: the first line is not `// expect: …`"))?;
-        let about = lines.next().and_then(|line| line.strip_prefix("// ")).is_some_and(|about| about.len() > 10);
-        if !about {
+        if head.get(1).is_none_or(|about| about.len() <= 10) {
             return Err(format!("{path}: the second line does not describe the pair"));
         }
         let (expected, options) = match line.strip_prefix("refused").and_then(|rest| rest.split_once(": ")) {
@@ -107,14 +139,16 @@ impl PairFile {
             ),
             None => expectation(line).ok_or(format!("{path}: no verdict: `{line}`"))?,
         };
-        Ok(Self { name: name.to_owned(), path: file, expected, options })
+        Ok(Self { name: name.to_owned(), path: file.to_owned(), line: at, text, expected, options })
     }
 
     /// Runs the engines; returns the verdict, and their results as text.
     fn run_engines(&self) -> (PairVerdict, String) {
         let gpu = self.option("gpu").unwrap_or("a660");
         let target = Target::by_name(gpu).unwrap_or_else(|_| panic!("{}: no GPU {gpu}", self.name));
-        let [before, after] = match load(&self.path, &target) {
+        let text = self.text.as_ref().map_err(Clone::clone);
+        let load = |text| input::load_pair(text, Some(target)).map_err(|error| error.to_string());
+        let [before, after] = match text.and_then(load) {
             Ok(sides) => sides,
             Err(error) => return (PairVerdict::Refused(error.clone()), error),
         };
@@ -179,14 +213,9 @@ fn expectation(line: &str) -> Option<(PairVerdict, Vec<(String, String)>)> {
     Some((outcome, options.collect::<Option<_>>()?))
 }
 
-fn load(path: &Path, target: &Target) -> Result<[Snapshot; 2], String> {
-    input::load_pair(path, Some(*target)).map_err(|error| error.to_string())
-}
-
-/// Writes the verdict that was found to the first line.
+/// Writes the verdict that was found to the first line of the pair.
 fn bless(pair: &PairFile, found: &PairVerdict) {
     let text = std::fs::read_to_string(&pair.path).expect("a file that was read before");
-    let (_, rest) = text.split_once('\n').expect("two lines");
     let mut line = format!("// expect: {}", found.text());
     if let PairVerdict::Refused(why) = found {
         // Without the place, which begins with a path.
@@ -196,7 +225,9 @@ fn bless(pair: &PairFile, found: &PairVerdict) {
     for (key, value) in &pair.options {
         line += &format!(" {key}={value}");
     }
-    std::fs::write(&pair.path, format!("{line}\n{rest}")).expect("a file that can be written");
+    let replaced = |(number, old): (usize, &str)| if number == pair.line { line.clone() } else { old.to_owned() };
+    let text: String = (1..).zip(text.lines()).map(|line| replaced(line) + "\n").collect();
+    std::fs::write(&pair.path, text).expect("a file that can be written");
 }
 
 fn pairs(folder: &Path) -> Vec<PairFile> {
@@ -206,13 +237,17 @@ fn pairs(folder: &Path) -> Vec<PairFile> {
         let family = family.expect("an entry of corpus/pairs").path();
         let files: Vec<PathBuf> =
             std::fs::read_dir(&family).expect("a family").map(|file| file.expect("a file").path()).collect();
-        match files.into_iter().map(|path| PairFile::read(folder, path)).collect::<Result<Vec<_>, _>>() {
-            Ok(of_family) => pairs.extend(of_family),
-            Err(problem) => problems.push(problem),
+        for path in files {
+            match PairFile::all_of(folder, &path) {
+                Ok(of_file) => pairs.extend(of_file),
+                Err(problem) => problems.push(problem),
+            }
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     pairs.sort_by(|a, b| a.name.cmp(&b.name));
+    let twice: Vec<&str> = pairs.windows(2).filter(|two| two[0].name == two[1].name).map(|two| &*two[0].name).collect();
+    assert!(twice.is_empty(), "two pairs of one name: {twice:?}");
     pairs
 }
 

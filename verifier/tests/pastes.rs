@@ -1,5 +1,5 @@
-//! Texts that were damaged or wrapped on their way: a verdict that is that of the whole text, or a message with the cause; and the programs of real
-//! logs as every listing format.
+//! Texts that were damaged or wrapped on their way: a verdict that is that of the whole text, or a message with the
+//! cause; and the programs of real logs as every listing format.
 
 use super::common;
 

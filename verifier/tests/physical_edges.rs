@@ -1,4 +1,5 @@
-//! Physical edges compared with the waves that take them: every step of a run is along one, and a missing edge is noticed.
+//! Physical edges compared with the waves that take them: every step of a run is along one, and a missing edge is
+//! noticed.
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Program, reconvergence};

@@ -1,5 +1,5 @@
-//! Planted bugs of branches, predication and De Morgan's laws: each must be refuted at its stage, and at no other; and random programs have
-//! enough of the results of those stages.
+//! Planted bugs of branches, predication and De Morgan's laws: each must be refuted at its stage, and at no other; and
+//! random programs have enough of the results of those stages.
 
 use super::common::planted as programs;
 use ir3_semantics::environment::env::Env;
@@ -54,7 +54,8 @@ fn both_where_one_is_enough() {
     });
 }
 
-/// A bitwise operation becomes one that writes a predicate, but keeps the flag of half registers: it writes another register.
+/// A bitwise operation becomes one that writes a predicate, but keeps the flag of half registers: it writes another
+/// register.
 #[test]
 fn a_predicate_with_the_flag_of_half_registers() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {
@@ -167,8 +168,8 @@ fn predication_of_the_other_lanes() {
     });
 }
 
-/// The first arm ends with the instruction that it began with: the lanes of the second arm do not become active, and those of the first
-/// stay active.
+/// The first arm ends with the instruction that it began with: the lanes of the second arm do not become active, and
+/// those of the first stay active.
 #[test]
 fn predication_without_an_end() {
     planted(Stage::Predication, Profile::Predicates, |program, n| {

@@ -1,5 +1,5 @@
-//! Bugs planted after a stage must be refuted at that stage, and at no other; each planted bug is found, at its stage, in the programs of
-//! a campaign.
+//! Bugs planted after a stage must be refuted at that stage, and at no other; each planted bug is found, at its stage,
+//! in the programs of a campaign.
 
 use super::common::planted as programs;
 use ir3_semantics::environment::env::Env;

@@ -1,7 +1,7 @@
 //! Planted bugs of a scheduler: each must be refuted at its boundary, and at no other.
 //!
-//! A single wave runs in lockstep, so moving a barrier alone does not change its behaviour. Differences that other waves would see appear
-//! here where an access before the barrier is exchanged with one after it.
+//! A single wave runs in lockstep, so moving a barrier alone does not change its behaviour. Differences that other
+//! waves would see appear here where an access before the barrier is exchanged with one after it.
 
 use super::common::planted as programs;
 use ir3_semantics::environment::env::Env;
@@ -70,8 +70,8 @@ impl main {
 }
 ";
 
-/// Moves an instruction without a result after another one of its block: of the pairs that satisfy `first` and `second`, the one that `n`
-/// selects.
+/// Moves an instruction without a result after another one of its block: of the pairs that satisfy `first` and
+/// `second`, the one that `n` selects.
 fn move_after(
     program: &mut Program,
     n: u64,

@@ -125,8 +125,8 @@ fn planted(name: &str) -> &'static PlantedBug {
     planted_bugs::by_name(name).expect("a planted bug")
 }
 
-/// Each planted bug is found by a campaign over all profiles, and reduced with its input, its GPU and its options. (Every fourth, but in
-/// `ci/nightly` all: it takes a minute and more.)
+/// Each planted bug is found by a campaign over all profiles, and reduced with its input, its GPU and its options.
+/// (Every fourth, but in `ci/nightly` all: it takes a minute and more.)
 #[test]
 fn planted_bugs() {
     let start = ThreadTime::now();

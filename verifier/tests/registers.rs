@@ -1,6 +1,7 @@
 //! The register checker: the allocator's results are proved, and results with its possible bugs are not.
 //!
-//! `tests/mutations` has random changes by the thousand; here are, by name, changes that validators of other compilers accept.
+//! `tests/mutations` has random changes by the thousand; here are, by name, changes that validators of other compilers
+//! accept.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::compilation::Compilation;
@@ -162,7 +163,8 @@ fn put_move(program: &mut Program, at: usize, to: u16, from: u16) {
     program.blocks[block].instrs.insert(at, mov);
 }
 
-/// Inserts a spill or a reload of `components` registers from `register` on before the nth instruction; `r20.x` is the base.
+/// Inserts a spill or a reload of `components` registers from `register` on before the nth instruction; `r20.x` is the
+/// base.
 fn put_access(program: &mut Program, at: usize, opcode: Opcode, register: u16, components: u32, address: i32) {
     let mut data = InstrData::new(opcode);
     let mask = WriteMask::first(components);
@@ -180,7 +182,8 @@ fn put_access(program: &mut Program, at: usize, opcode: Opcode, register: u16, c
     program.blocks[block].instrs.insert(at, instr);
 }
 
-/// `sum`, the fourth value, is spilled after its definition and reloaded before the collect, with 16 bytes of scratch memory.
+/// `sum`, the fourth value, is spilled after its definition and reloaded before the collect, with 16 bytes of scratch
+/// memory.
 fn with_spill(source: &Program, first: i32, second: i32) -> Program {
     let mut program = target(source);
     program.scratch_size = 16;
@@ -465,7 +468,8 @@ const KINDS: [NeighbourKind; 15] = [
     Rounding,
 ];
 
-/// Pairs that must not be exchanged in either order. (A value of one lane is that of the first active one: a kill may change which that is.)
+/// Pairs that must not be exchanged in either order. (A value of one lane is that of the first active one: a kill may
+/// change which that is.)
 const ORDERED: [(NeighbourKind, &[NeighbourKind]); 9] = [
     (ReadConst, &[WriteConst]),
     (WriteConst, &[ReadConst, WriteConst, Kill, Barrier]),

@@ -1,5 +1,5 @@
-//! Every memory, image and texture operation of nir, in every form that selection distinguishes: after each stage the program has the
-//! behaviour of the nir. Addresses and data are random, per lane.
+//! Every memory, image and texture operation of nir, in every form that selection distinguishes: after each stage the
+//! program has the behaviour of the nir. Addresses and data are random, per lane.
 
 mod buffers;
 mod builder;
@@ -238,7 +238,8 @@ fn a_byte_offset_of_another_place_is_refuted() {
     }
 }
 
-/// The accesses with a byte offset, if there are any, and the program with other byte offsets: of those that are not in every case.
+/// The accesses with a byte offset, if there are any, and the program with other byte offsets: of those that are not in
+/// every case.
 fn with_other_bytes(program: &ir3::Program) -> Option<(BTreeSet<String>, ir3::Program)> {
     let mut all = Vec::new();
     for (_, instr) in program.iter_instrs() {

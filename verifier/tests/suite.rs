@@ -42,6 +42,7 @@ mod mesa_stages;
 mod mesa_statistics;
 mod mesa_versions;
 mod mesa_watch;
+mod messages;
 mod mutations;
 mod nir_interpreter;
 mod page;

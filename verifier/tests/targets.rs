@@ -1,5 +1,5 @@
-//! Instructions that single targets need in place of one that others have, and a proof that they do the same: `samgq` by lane where it
-//! returns wrong data outside of fragment and compute shaders, flat varyings.
+//! Instructions that single targets need in place of one that others have, and a proof that they do the same: `samgq`
+//! by lane where it returns wrong data outside of fragment and compute shaders, flat varyings.
 
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::{Instr, Opcode, Program};

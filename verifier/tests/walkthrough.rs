@@ -1,9 +1,9 @@
 //! The command line output in `docs/` is the output of the command line.
 //!
-//! In a block of `console`, each line that begins with `$ ` is a command, followed by its output. The commands of a document are run one
-//! after the other in an empty folder. Times, rates, and the numbers in the names of folders differ from run to run or from version to
-//! version, so they are ignored; everything else must be the same. `IR3_BLESS=1 cargo test --test suite walkthrough::` writes the current
-//! output into the documents.
+//! In a block of `console`, each line that begins with `$ ` is a command, followed by its output. The commands of a
+//! document are run one after the other in an empty folder. Times, rates, and the numbers in the names of folders
+//! differ from run to run or from version to version, so they are ignored; everything else must be the same.
+//! `IR3_BLESS=1 cargo test --test suite walkthrough::` writes the current output into the documents.
 
 use ir3_harness::version;
 use std::path::Path;

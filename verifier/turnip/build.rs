@@ -1,4 +1,5 @@
-//! Exports the functions of `kernel.rs` from `ir3-turnip`, so that the driver calls them instead of those of the C library and of libdrm.
+//! Exports the functions of `kernel.rs` from `ir3-turnip`, so that the driver calls them instead of those of the C
+//! library and of libdrm.
 
 const EXPORTED: [&str; 10] = [
     "drmGetDevices2",

@@ -23,11 +23,12 @@ pub const PROOF_TIME: Duration = Duration::from_millis(300);
 /// The engines to run, and the options of proofs.
 #[derive(Args)]
 pub struct EngineArgs {
-    /// Engines: several, with commas. Unless given: all of them in `verify`, `mesa`, `check`, `reduce BEFORE AFTER`, `fuzz --compiler` and `ir3-selftest`, elsewhere `interpreter`.
+    /// Engines: several, with commas. Unless given: all of them in `verify`, `mesa`, `check`, `reduce BEFORE AFTER`,
+    /// `fuzz --compiler` and `ir3-selftest`, elsewhere `interpreter`.
     #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
     kinds: Vec<EngineKind>,
-    /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `verify`, `mesa`, `fuzz --compiler` and
-    /// `ir3-selftest agreement`.
+    /// CPU time for one proof (`500ms`, `10s`, `2m`). Unless given: 10s; 300ms in `verify`, `mesa`, `fuzz --compiler`
+    /// and `ir3-selftest agreement`.
     #[arg(long, value_name = "T", value_parser = values::time)]
     timeout: Option<Duration>,
     /// Floats in proofs: uninterpreted functions, the same on both sides, or exact (slow).

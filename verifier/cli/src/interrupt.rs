@@ -1,8 +1,8 @@
 //! Interrupts. The first SIGINT or SIGTERM ends the program in order, at any point; the second one kills it.
 //!
 //! Loops over programs stop when [`flag`] is set. Where the program is in one long step at that time (it reads a pipe,
-//! the solver runs), it is ended from outside after half a second: the results until then are printed by [`last_words`],
-//! and nothing half-written is left, since folders and caches are written atomically.
+//! the solver runs), it is ended from outside after half a second: the results until then are printed by
+//! [`last_words`], and nothing half-written is left, since folders and caches are written atomically.
 
 use crate::exit::Exit;
 use crate::output;
@@ -57,8 +57,8 @@ pub fn ends_by_itself() {
     words().take();
 }
 
-/// A file that would become larger than the limit (`ulimit -f`) is a write that fails, and not the end of the process. A handler is not
-/// inherited: a compiler under test has the signal as before.
+/// A file that would become larger than the limit (`ulimit -f`) is a write that fails, and not the end of the process.
+/// A handler is not inherited: a compiler under test has the signal as before.
 ///
 /// # Errors
 /// If the system refuses.

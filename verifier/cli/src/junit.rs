@@ -1,7 +1,7 @@
 //! JUnit's XML, for CI systems: a suite for each program, a case for each boundary and engine.
 //!
-//! A case that is not a pass is a failure if it is refuted, and an error if it is unknown: neither is a skipped test, which CI systems show
-//! as fine.
+//! A case that is not a pass is a failure if it is refuted, and an error if it is unknown: neither is a skipped test,
+//! which CI systems show as fine.
 
 use ir3_harness::check::Check;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};

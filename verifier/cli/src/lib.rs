@@ -11,7 +11,7 @@ pub mod output;
 pub mod values;
 
 pub use exit::{Exit, Failure};
-pub use options::{AllocatorName, Compiler, Format, Fuel, Gpu, Guarding, Planted, Stages, jobs};
+pub use options::{AllocatorName, Compiler, EnvSeed, Format, Fuel, Gpu, Guarding, Jobs, Planted, Stages};
 
 use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;

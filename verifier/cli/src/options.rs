@@ -189,7 +189,25 @@ impl Planted {
     }
 }
 
-/// The number of threads: the given one, or one for each processor.
-pub fn jobs(given: Option<usize>) -> usize {
-    given.unwrap_or_else(threads::default_jobs).max(1)
+/// The number of threads.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Jobs {
+    /// The number of threads; default: one for each processor. The result does not depend on it.
+    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
+    jobs: Option<usize>,
+}
+
+impl Jobs {
+    /// The given number, or that of the processors.
+    pub fn count(self) -> usize {
+        self.jobs.unwrap_or_else(threads::default_jobs).max(1)
+    }
+}
+
+/// The seed of the environments of `--runs`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct EnvSeed {
+    /// Seed of the environments.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
 }

@@ -1,7 +1,8 @@
 //! Output: text for people, one JSON object a line (docs/json.md), or JUnit's XML.
 //!
-//! Standard output has one format: text is printed only if that is the format. An error is an object in JSON, and a line of standard error
-//! otherwise. Standard output that cannot be written ends the program; a closed pipe (`| head`) does so quietly.
+//! Standard output has one format: text is printed only if that is the format. An error is an object in JSON, and a
+//! line of standard error otherwise. Standard output that cannot be written ends the program; a closed pipe (`| head`)
+//! does so quietly.
 
 use crate::Format;
 use crate::contents;

@@ -6,10 +6,12 @@
 //! So the engines have no second way in, and a foreign program means exactly like the ir3 program: as in a lifter, the
 //! description has to be right.
 //!
-//! It covers integers of 32 bits, comparisons of unsigned ones, memory by words, and branches: no floats, no values of 16 or 64 bits, no textures,
-//! no exchange between threads. A compiler that has these writes ir3 text, and `ir3_harness::report::parse` reads it.
+//! It covers integers of 32 bits, comparisons of unsigned ones, memory by words, and branches: no floats, no values of
+//! 16 or 64 bits, no textures, no exchange between threads. A compiler that has these writes ir3 text, and
+//! `ir3_harness::report::parse` reads it.
 //!
-//! A thread of the foreign machine is a lane. Registers have 32 bits, and so has a word of memory, which all threads share.
+//! A thread of the foreign machine is a lane. Registers have 32 bits, and so has a word of memory, which all threads
+//! share.
 
 use ir3_compiler::ir3::Builder;
 use ir3_compiler::ir3::{

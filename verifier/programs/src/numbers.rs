@@ -73,7 +73,8 @@ impl InputNumbers {
         &self.hints
     }
 
-    /// The environment in which the words of the constant file and of uniform buffers are given: the same whatever memory is filled with.
+    /// The environment in which the words of the constant file and of uniform buffers are given: the same whatever
+    /// memory is filled with.
     pub fn with_words_given(&self, env: &Env) -> Env {
         let addresses = self.hints.address_words().map(InputNumber::Const);
         let words = self.words().iter().copied().chain(addresses);

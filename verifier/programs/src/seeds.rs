@@ -22,8 +22,8 @@ pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
     (0..u64::from(runs)).map(|i| env_seed(program, i)).collect()
 }
 
-/// The environment of a program of a campaign that has this seed. In a third of them, a share of the words that the program reads are
-/// corner cases.
+/// The environment of a program of a campaign that has this seed. In a third of them, a share of the words that the
+/// program reads are corner cases.
 pub fn campaign_env(seed: u64) -> Env {
     let drawn = hash(&[0x636f_726e_6572_7300, seed]);
     let corner_words = if drawn.is_multiple_of(3) { 1 + (drawn >> 32) as u8 % 7 } else { 0 };
@@ -57,7 +57,8 @@ fn with_large_dispatch(mut env: Env, seed: u64) -> Env {
     env
 }
 
-/// The environment in which the fragments are near the corner of the window: an 8 × 8 square of pixels at one of its first places.
+/// The environment in which the fragments are near the corner of the window: an 8 × 8 square of pixels at one of its
+/// first places.
 fn at_window_corner(mut env: Env, seed: u64) -> Env {
     let mut random = Random::new(seed ^ 0x0000_636f_726e_6572);
     for component in 0..2u32 {
@@ -119,8 +120,9 @@ impl ProgramEnvs {
         Env { hints, ..self.seeded(env_seed(self.seed, number as u64)) }
     }
 
-    /// A candidate for an environment that shows more of the program than those before: in turn one that fits the program, one that
-    /// does not, one of small values or of units or with coarse textures, and the best one so far with other uniform words.
+    /// A candidate for an environment that shows more of the program than those before: in turn one that fits the
+    /// program, one that does not, one of small values or of units or with coarse textures, and the best one so far
+    /// with other uniform words.
     pub fn candidate(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match (number % 4, best) {
@@ -135,9 +137,9 @@ impl ProgramEnvs {
         }
     }
 
-    /// An environment for comparing only, by number: as candidates, and in turn textures most of which are black or have corner cases,
-    /// units, the smallest wave, a large dispatch or the corner of the window, and corner cases in a few of the words and inputs that the
-    /// program reads, the others being small or those of the best one so far.
+    /// An environment for comparing only, by number: as candidates, and in turn textures most of which are black or
+    /// have corner cases, units, the smallest wave, a large dispatch or the corner of the window, and corner cases in a
+    /// few of the words and inputs that the program reads, the others being small or those of the best one so far.
     pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
         let seed = env_seed(self.seed, number as u64);
         match number % 8 {
@@ -162,9 +164,9 @@ impl ProgramEnvs {
         }
     }
 
-    /// The environment with another word in the constant file or in a uniform buffer, so that a comparison has the other
-    /// result: the word was one of its operands, which `compared` has, and becomes the other one or its neighbour. `None`
-    /// if no word is an operand.
+    /// The environment with another word in the constant file or in a uniform buffer, so that a comparison has the
+    /// other result: the word was one of its operands, which `compared` has, and becomes the other one or its
+    /// neighbour. `None` if no word is an operand.
     pub fn towards(&self, env: &Env, compared: &[[u32; 2]], number: usize) -> Option<Env> {
         let mut random = Random::new(env_seed(self.seed, number as u64));
         let given: Vec<(InputNumber, u32)> =
@@ -196,9 +198,9 @@ impl ProgramEnvs {
         Env { hints: Some(Box::new(self.hints.calm())), ..self.seeded(seed) }
     }
 
-    /// The environment with up to three other words in the constant file and in uniform buffers, of those that the program reads: values that
-    /// fit, corner cases, and values that another word has, too, or its neighbours. Two words that a program compares are hardly ever equal by
-    /// chance.
+    /// The environment with up to three other words in the constant file and in uniform buffers, of those that the
+    /// program reads: values that fit, corner cases, and values that another word has, too, or its neighbours. Two
+    /// words that a program compares are hardly ever equal by chance.
     fn with_other_words(&self, env: &Env, seed: u64) -> Env {
         let mut env = env.clone();
         let words = self.numbers.words();
@@ -219,8 +221,9 @@ impl ProgramEnvs {
         env
     }
 
-    /// The environment with corner cases in some components of the inputs that the program reads: in every other lane of an attribute, and all
-    /// over a fragment input. Zeros have their sign, which a slope of the other sign would take away.
+    /// The environment with corner cases in some components of the inputs that the program reads: in every other lane
+    /// of an attribute, and all over a fragment input. Zeros have their sign, which a slope of the other sign would
+    /// take away.
     fn with_other_inputs(&self, env: &Env, seed: u64) -> Env {
         let mut env = env.clone();
         let places: Vec<u32> = self.hints.input_places().into_iter().collect();

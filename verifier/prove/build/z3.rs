@@ -4,17 +4,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// Instructions for the user.
-const MESSAGE: &str = "\
-Z3 was not found: neither pkg-config nor the linker knows a library `z3`.
-Install it:
-    Debian, Ubuntu:  sudo apt install libz3-dev
-    Fedora:          sudo dnf install z3-devel
-    Homebrew:        brew install z3
-If it is in a folder that the linker does not search, name that: Z3_LIBRARY_PATH_OVERRIDE=/path/to/lib
-Or build without it: cargo build --no-default-features --features cli
-    The interpreter and the register checker are complete then; the engine `smt` proves on terms alone.
-";
+/// The missing library and the alternatives, in one line.
+const MESSAGE: &str = "Z3 was not found: install it (Debian, Ubuntu: `apt install libz3-dev`; Fedora: `dnf install z3-devel`; \
+    Homebrew: `brew install z3`), or build it with the program (`--features vendored-z3`: needs cmake and a C++ compiler), \
+    or build without it (`--no-default-features --features cli`: the interpreter and the register checker are complete, the \
+    engine `smt` proves only what term rewriting proves)";
+
+/// For a library in a folder of the user's.
+const ELSEWHERE: &str = "If Z3 is in a folder that the linker does not search: Z3_LIBRARY_PATH_OVERRIDE=/path/to/lib";
 
 /// Ends the build with a message if there is no Z3.
 pub fn require() {
@@ -23,9 +20,8 @@ pub fn require() {
     }
     let known = pkg_config::Config::new().cargo_metadata(false).probe("z3").is_ok();
     if !known && !links() {
-        for line in MESSAGE.lines() {
-            println!("cargo::error={line}");
-        }
+        println!("cargo::error={MESSAGE}");
+        println!("cargo::error={ELSEWHERE}");
     }
 }
 

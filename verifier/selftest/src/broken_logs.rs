@@ -119,8 +119,8 @@ fn intact(headlines: &[Headline], end: usize) -> usize {
     headlines.windows(2).filter(|pair| pair[0].follows && pair[1].at <= end).count()
 }
 
-/// The broken variants of a log: `cuts` at evenly spaced bytes, `sections` at headlines, and one of each other kind. `other` is a log
-/// to be mixed with it.
+/// The broken variants of a log: `cuts` at evenly spaced bytes, `sections` at headlines, and one of each other kind.
+/// `other` is a log to be mixed with it.
 pub fn broken(path: &Path, text: &str, other: &str, cuts: usize, sections: usize, seed: u64) -> Vec<BrokenLog> {
     let headlines = headlines(path, text);
     let all = intact(&headlines, text.len() + 1);

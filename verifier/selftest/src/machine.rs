@@ -32,7 +32,8 @@ pub enum Finding {
     Hazard(String),
     /// A run does something else.
     Different(String),
-    /// Nothing was compared: the nir has no meaning in these environments, does not end, or nothing of it is observable.
+    /// Nothing was compared: the nir has no meaning in these environments, does not end, or nothing of it is
+    /// observable.
     Nothing(String),
     /// It cannot be run.
     Refused(String),

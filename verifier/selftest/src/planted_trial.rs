@@ -39,8 +39,8 @@ pub struct Found {
     pub envs: Vec<Env>,
 }
 
-/// Runs a campaign over all profiles until a bug is found in `programs` programs, or `limit` of CPU time is used up. Runs have that fuel, if it
-/// is given.
+/// Runs a campaign over all profiles until a bug is found in `programs` programs, or `limit` of CPU time is used up.
+/// Runs have that fuel, if it is given.
 pub fn find(
     plant: &'static PlantedBug,
     target: Target,

@@ -15,6 +15,7 @@ use ir3_harness::check::{Verdict, compare_snapshots};
 use ir3_programs::adversarial;
 use ir3_programs::adversarial::{FAMILIES, Family};
 use ir3_programs::input;
+use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::seeds::program_seed;
 use ir3_programs::{Case, Question};
 use ir3_prove::simulation;
@@ -115,7 +116,7 @@ impl Candidate {
     }
 }
 
-/// Reads the pairs of a folder of handmade ones (`corpus/pairs`) that no prover may prove: those whose first line
+/// Reads the pairs of a folder of handmade ones (`corpus/pairs`) that no prover may prove: those whose head
 /// expects `refuted`, `not proved` or `never proved`.
 ///
 /// # Errors
@@ -132,27 +133,26 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
         for file in files(&family)? {
             let path = file.to_string_lossy().into_owned();
             let Some(start) = path.strip_suffix(".pair") else { continue };
-            let text = fs::read_to_string(&file).map_err(|error| format!("{path}: {error}"))?;
-            let expected = text.lines().next().and_then(|line| line.strip_prefix("// expect: ")).unwrap_or_default();
-            let differs = ["refuted", "not proved", "never proved"].iter().any(|verdict| expected.starts_with(verdict));
-            if !differs || expected.contains("gpu=") {
-                continue;
+            let name = start.strip_prefix(&*folder.to_string_lossy()).unwrap_or(start).trim_start_matches('/');
+            let family = name.split('/').next().unwrap_or_default();
+            for pair in read_pairs(&file).map_err(|error| error.to_string())? {
+                let expected = pair.head.first().and_then(|line| line.strip_prefix("expect: ")).unwrap_or_default();
+                let unproved = ["refuted", "not proved", "never proved"];
+                if !unproved.iter().any(|verdict| expected.starts_with(verdict)) || expected.contains("gpu=") {
+                    continue;
+                }
+                let [before, after] = input::load_pair(&pair, Some(*machine)).map_err(|error| error.to_string())?;
+                found.push(Candidate {
+                    campaign: BY_HAND,
+                    number: found.len() as u64,
+                    change: pair.name.map_or_else(|| name.to_owned(), |name| format!("{family}/{name}")),
+                    stage: None,
+                    before,
+                    after,
+                    differs: true,
+                    envs: Vec::new(),
+                });
             }
-            let [before, after] = input::load_pair(&file, Some(*machine)).map_err(|error| error.to_string())?;
-            found.push(Candidate {
-                campaign: BY_HAND,
-                number: found.len() as u64,
-                change: start
-                    .strip_prefix(&*folder.to_string_lossy())
-                    .unwrap_or(start)
-                    .trim_start_matches('/')
-                    .to_owned(),
-                stage: None,
-                before,
-                after,
-                differs: true,
-                envs: Vec::new(),
-            });
         }
     }
     Ok(found)

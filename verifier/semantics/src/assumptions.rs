@@ -1,7 +1,8 @@
 //! The assumptions of a proof: the model in which it holds, by short names.
 //!
-//! A verdict lists the assumptions that the two programs depend on, and no others. `docs/semantics.md` documents for each its meaning, the
-//! behaviour of Mesa and of the hardware, and whether it is to be lifted; a test compares that page with this table.
+//! A verdict lists the assumptions that the two programs depend on, and no others. `docs/semantics.md` documents for
+//! each its meaning, the behaviour of Mesa and of the hardware, and whether it is to be lifted; a test compares that
+//! page with this table.
 
 /// Float operations are uninterpreted functions of their operands, the same in both programs.
 pub const FLOATS: &str = "floats-uninterpreted";

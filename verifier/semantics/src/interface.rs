@@ -173,8 +173,8 @@ fn is_shaded(function: &nir::Function, intrinsic: &Intrinsic) -> bool {
     })
 }
 
-/// The accesses of a program in nir beyond what its header declares: other numbers of inputs, outputs and buffers than those below the declared
-/// ones, and other components than the four of a slot. A pass may not add any.
+/// The accesses of a program in nir beyond what its header declares: other numbers of inputs, outputs and buffers than
+/// those below the declared ones, and other components than the four of a slot. A pass may not add any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Undeclared(BTreeSet<String>);
 

@@ -1,6 +1,7 @@
 //! The meaning of programs.
 //!
-//! - [`arithmetic`] defines integers and floats of any width, generic over the domain of values: machine integers or terms.
+//! - [`arithmetic`] defines integers and floats of any width, generic over the domain of values: machine integers or
+//!   terms.
 //! - [`terms`] is the domain of terms.
 //! - [`operations`] has the meaning of each operation of nir and ir3, once, for all engines.
 //! - [`environment`] has the inputs, buffers, textures and constants of a run, all of which follow from one seed.

@@ -10,8 +10,8 @@ use ir3_compiler::compilation::ProgramRef;
 pub struct PairFacts {
     /// Both programs are in ir3, whose text prints the shape of a texture: results depend on it.
     pub printed_shapes: bool,
-    /// Both programs are in nir (or vec4, which is run as nir), whose text prints the format and the dimension of an image, and names some
-    /// system values twice: accesses and values depend on it.
+    /// Both programs are in nir (or vec4, which is run as nir), whose text prints the format and the dimension of an
+    /// image, and names some system values twice: accesses and values depend on it.
     pub both_nir: bool,
 }
 

@@ -1,25 +1,25 @@
 //! `check`: compares two texts, or two logs section by section.
 //!
-//! Each row is one comparison with one verdict, by the same rules as a pass of a log: `program` where both files are programs, and for two logs
-//! nir with nir, each pass that both print, and final code with final code.
+//! Each row is one comparison with one verdict, by the same rules as a pass of a log: `program` where both files are
+//! programs, and for two logs nir with nir, each pass that both print, and final code with final code.
 
 use crate::engines::{self, EngineArgs, TIMEOUT};
 use crate::exit::{self, Unwritten};
 use crate::values;
-use crate::{Exit, Failure, Fuel, Gpu, output};
+use crate::{EnvSeed, Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{
     self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs,
     Refutation, Search, Summary, TextPair, Unknown, Verdict,
 };
-use ir3_harness::mesa::{Checked, NIR, Settings, Sides};
+use ir3_harness::mesa::{CODE, Checked, NIR, Settings, Sides};
 use ir3_harness::report::page::PageFolder;
-use ir3_harness::report::pair::PairEvidence;
+use ir3_harness::report::pair::{PairEvidence, PairFolder};
 use ir3_programs::input;
 use ir3_programs::input::Named;
-use ir3_programs::mesa::input::{InputKind, Source};
-use ir3_programs::mesa::pair_file::read_pair;
+use ir3_programs::mesa::input::{InputError, InputKind, Source, find_pairs, is_pair_folder};
+use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
 use ir3_programs::seeds::env_seeds;
 use ir3_semantics::Snapshot;
@@ -33,7 +33,9 @@ use std::time::Duration;
 #[derive(Args)]
 pub struct Check {
     /// The program before: nir or ir3, or a Mesa log, whose nir is used; if AFTER is a log too, all programs of both
-    /// logs are compared. Without AFTER: both programs, with a line `// after` between them.
+    /// logs are compared. Without AFTER: both programs, with a line `// after` between them (several of them
+    /// with `// after NAME`); or the folder of a refuted
+    /// pair, which `mesa` and `check --failures` write; or a folder of such files and folders.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The program after.
@@ -42,9 +44,8 @@ pub struct Check {
     /// The number of random environments (inputs) that both are run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     /// Use this environment, as JSON, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "FILE")]
     env: Option<PathBuf>,
@@ -92,6 +93,8 @@ struct Rows<'a> {
     pages: Option<PageFolder>,
     /// True if a refuted row shows its evidence.
     shows: bool,
+    /// The name of the pair within its file.
+    variant: Option<String>,
 }
 
 impl Rows<'_> {
@@ -159,12 +162,48 @@ impl Rows<'_> {
         }
     }
 
+    /// Compares the pairs of a file, or the two programs of a folder.
+    fn pair(&mut self, path: &Path) -> Result<(), Failure> {
+        let Check { gpu, env, .. } = self.options;
+        match PairFolder::read(path)? {
+            Some(PairFolder { target, programs: [before, after], env: own, .. }) => {
+                let sources = [Source::read(&before)?, Source::read(&after)?];
+                self.sources(sources, Some(gpu.given().unwrap_or(target)), Some(env.as_deref().unwrap_or(&own)))
+            }
+            None => read_pairs(path)?.into_iter().try_for_each(|pair| {
+                self.variant = pair.name;
+                let checked = self.sources(pair.sources, gpu.given(), env.as_deref());
+                self.variant = None;
+                checked
+            }),
+        }
+    }
+
+    /// Compares two texts.
+    fn sources(&mut self, sources: [Source; 2], gpu: Option<Target>, env: Option<&Path>) -> Result<(), Failure> {
+        let logs = sources.iter().filter(|source| source.kind == InputKind::Log).count();
+        let heading = |rows: &Self| {
+            if rows.summary.programs == 0 {
+                output::heading(WIDTH);
+            }
+        };
+        if logs == 2 {
+            let shaders = sources.each_ref().map(|source| shaders_of(&source.path, &source.text));
+            heading(self);
+            return self.logs(sources.each_ref().map(|source| &*source.path), shaders.each_ref().map(|list| &**list));
+        }
+        let pairs = programs_of(sources, gpu)?;
+        heading(self);
+        self.summary.programs += pairs.len() as u64;
+        pairs.into_iter().try_for_each(|pair| self.programs(pair, logs > 0, env))
+    }
+
     /// Compares two programs. If one is that of a log, it is its nir.
-    fn programs(&mut self, before: Named, after: Named, is_of_log: bool) -> Result<(), Failure> {
-        let Check { runs, seed, env, fuel, .. } = self.options;
+    fn programs(&mut self, [before, after]: [Named; 2], is_of_log: bool, env: Option<&Path>) -> Result<(), Failure> {
+        let Check { runs, seed: EnvSeed { seed }, fuel, .. } = self.options;
         let target = before.target;
         let name = match before.name == after.name {
-            true => before.name.clone(),
+            true => self.variant.iter().fold(before.name.clone(), |path, name| format!("{path} ({name})")),
             false => format!("{} → {}", before.name, after.name),
         };
         for side in [&before, &after] {
@@ -210,7 +249,7 @@ impl Rows<'_> {
 
     /// Compares two logs, shader by shader and section by section.
     fn logs(&mut self, paths: [&Path; 2], [before, after]: [&[LogShader]; 2]) -> Result<(), Failure> {
-        let Check { runs, seed, gpu, .. } = self.options;
+        let Check { runs, seed: EnvSeed { seed }, gpu, .. } = self.options;
         let (pairs, alone) = matched_shaders(before, after);
         if pairs.is_empty() {
             let [first, second] = paths.map(Path::display);
@@ -226,7 +265,7 @@ impl Rows<'_> {
             output::note(&format!("{path}#{number} ({stage}) is not compared: the other log has no such shader"));
             self.exit = self.exit.max(Exit::Unmet);
         }
-        self.summary.programs = pairs.len() as u64;
+        self.summary.programs += pairs.len() as u64;
         let settings = Settings::new(self.engines, *runs as usize, *seed);
         for [i, j] in pairs {
             let (first, second) = (&before[i], &after[j]);
@@ -237,7 +276,8 @@ impl Rows<'_> {
                 let [first, second] = targets.map(|target| target.name);
                 return Err(format!("{name}: found a log of {second}, expected one of {first}").into());
             }
-            output::line(&first_textual_difference(&name, paths, [first, second]));
+            let shaders = [first, second];
+            output::line(&first_textual_difference(&name, paths, shaders));
             let (original, first) = Sides::of(paths[0], first, &targets[0], *seed);
             let (changed, second) = Sides::of(paths[1], second, &targets[1], *seed);
             for (name, recovered) in names.iter().zip([&first, &second]) {
@@ -246,7 +286,24 @@ impl Rows<'_> {
                 let is_broken = recovered.unread > 0 || !recovered.contradictions.is_empty();
                 self.exit = self.exit.max(Exit::Bad.when(is_broken));
             }
-            let (sides, alone) = matched(&original, &changed);
+            let (mut sides, alone) = matched(&original, &changed);
+            if shaders.iter().all(|shader| shader.assembly.is_none() && shader.listing.is_none()) {
+                sides.retain(|[side, _]| original.all[*side].name != CODE);
+            }
+            if sides.is_empty() {
+                let headlines = |which: &str| {
+                    let list: Vec<String> =
+                        alone.iter().filter(|(side, _)| *side == which).map(|(_, name)| format!("`{name}`")).collect();
+                    if list.is_empty() { "no section".to_owned() } else { list.join(", ") }
+                };
+                output::problem(&format!(
+                    "{name}: found no section that both logs have, expected one at least: the first has {}, the second {}",
+                    headlines("first"),
+                    headlines("second")
+                ));
+                self.exit = self.exit.max(Exit::Nothing);
+                continue;
+            }
             let mut is_refuted = false;
             for sides in sides {
                 let checked = changed.judge_against(&original, sides, &settings);
@@ -413,28 +470,31 @@ impl Check {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
         let engines = self.engines.engines(&EngineKind::ALL, TIMEOUT)?;
-        let summary = Summary { programs: 1, ..Summary::default() };
+        let summary = Summary::default();
         if let Some(folder) = &self.failures {
             exit::try_folder(folder)?;
         }
         let pages = self.html.as_deref().map(PageFolder::create).transpose()?;
-        let mut rows = Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true };
-        let sources = match &self.after {
-            Some(after) => [Source::read(&self.before)?, Source::read(after)?],
-            None => read_pair(&self.before)?,
-        };
-        let logs = sources.iter().filter(|source| source.kind == InputKind::Log).count();
-        if logs == 2 {
-            let shaders = sources.each_ref().map(|source| shaders_of(&source.path, &source.text));
-            output::heading(WIDTH);
-            rows.logs(sources.each_ref().map(|source| &*source.path), shaders.each_ref().map(|list| &**list))?;
-        } else {
-            let pairs = programs_of(sources, self.gpu.given())?;
-            output::heading(WIDTH);
-            rows.summary.programs = pairs.len() as u64;
-            for [before, after] in pairs {
-                rows.programs(before, after, logs > 0)?;
+        let mut rows =
+            Rows { options: self, engines: &engines, summary, exit: Exit::Passed, pages, shows: true, variant: None };
+        match &self.after {
+            Some(after) => {
+                let both = [&self.before, after];
+                if let Some(path) = both.into_iter().find(|path| path.is_dir()) {
+                    let expected = "a file: a folder of pairs has no second argument";
+                    return Err(InputError::Folder { path: path.clone(), expected }.into());
+                }
+                rows.sources([Source::read(both[0])?, Source::read(both[1])?], self.gpu.given(), self.env.as_deref())?;
             }
+            None if self.before.is_dir() && !is_pair_folder(&self.before) => {
+                for path in find_pairs(&self.before)? {
+                    if let Err(error) = rows.pair(&path) {
+                        rows.exit = rows.exit.max(exit::of_failure(&*error));
+                        output::error(&*error);
+                    }
+                }
+            }
+            None => rows.pair(&self.before)?,
         }
         output::summary(&rows.summary);
         Ok(Exit::of_all([engines::written(&engines), rows.exit, Exit::Nothing.when(rows.summary.checks == 0)]))

@@ -18,8 +18,8 @@ pub struct Compile {
     /// A nir text, or a Mesa log, whose final-form nir is used.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Print the whole compilation as Mesa prints its own with `IR3_SHADER_DEBUG`: nir, the program after each pass, the final assembly
-    /// with its words and statistics. `mesa` reads it.
+    /// Print the whole compilation as Mesa prints its own with `IR3_SHADER_DEBUG`: nir, the program after each pass,
+    /// the final assembly with its words and statistics. `mesa` reads it.
     #[arg(long, conflicts_with = "emit")]
     as_mesa_log: bool,
     /// PATH is a SPIR-V module, `FILE.spv`, and the program is that of `FILE.nir` in the same folder: as a compiler

@@ -25,8 +25,8 @@ pub struct CorpusArgs {
 }
 
 impl CorpusArgs {
-    /// Reads the programs; `None` if there is no such option. The first folder need not exist, and is made. Texts that are no valid nir are
-    /// left out and counted by `skipped`.
+    /// Reads the programs; `None` if there is no such option. The first folder need not exist, and is made. Texts that
+    /// are no valid nir are left out and counted by `skipped`.
     ///
     /// # Errors
     /// If a path cannot be read, or the first one is no folder that can be written.

@@ -11,7 +11,7 @@ use crate::turnip::DriverArgs;
 use crate::unknown_programs::UnknownPrograms;
 use crate::values;
 use crate::vulkan::{self, VulkanArgs};
-use crate::{Format, Fuel, Guarding, Planted, Stages, given, interrupt, jobs, output};
+use crate::{Format, Fuel, Guarding, Jobs, Planted, Stages, given, interrupt, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::code::CodeFailure;
@@ -69,9 +69,8 @@ pub struct Fuzz {
     max_registers: Option<Limits>,
     #[command(flatten)]
     stages: Stages,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// The number of random environments (inputs) that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count::<u32>())]
     runs: u32,
@@ -295,7 +294,7 @@ impl Fuzz {
             programs: self.programs,
             shard: self.shard.unwrap_or_default(),
             time: self.time,
-            jobs: jobs(self.jobs),
+            jobs: self.jobs.count(),
             runs: self.runs,
             fuel: self.fuel.given(),
             options: self.stages.options(),
@@ -336,7 +335,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: jobs(self.jobs),
+            jobs: self.jobs.count(),
             keep_going: self.keep_going,
             reduce: self.reducing.wanted(),
             failures: &self.failures,
@@ -355,7 +354,7 @@ impl Fuzz {
             first: self.from,
             programs: self.programs,
             time: self.time,
-            jobs: jobs(self.jobs),
+            jobs: self.jobs.count(),
             runs: self.runs as usize,
             fuel: self.fuel.given(),
             engines: &engines,

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// Options of `hazards`.
 #[derive(Args)]
 pub struct Hazards {
-    /// Files or folders of them: Mesa logs, whose programs after `ir3_legalize` are checked, ir3 texts of final programs, or machine code: dumps of
-    /// crashdec and cffdump, listings of ir3-disasm, assembly.
+    /// Files or folders of them: Mesa logs, whose programs after `ir3_legalize` are checked, ir3 texts of final
+    /// programs, or machine code: dumps of crashdec and cffdump, listings of ir3-disasm, assembly.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]

@@ -31,8 +31,8 @@ mod vulkan;
 
 use clap::{Args, Parser, Subcommand};
 use ir3_cli::{
-    Compiler, Exit, Failure, Format, Fuel, Gpu, Guarding, Planted, Stages, contents, engines, exit, given, interrupt,
-    jobs, junit, output, values,
+    Compiler, EnvSeed, Exit, Failure, Format, Fuel, Gpu, Guarding, Jobs, Planted, Stages, contents, engines, exit,
+    given, interrupt, junit, output, values,
 };
 use ir3_harness::guard::{self, Guard, Limits};
 use std::process::ExitCode;
@@ -43,7 +43,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`, `mesa` and `rules`.
+    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`, `mesa`
+    /// and `rules`.
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
 }
@@ -120,8 +121,8 @@ impl OldName {
 }
 
 impl Command {
-    /// Returns true if the complete backend runs, with all of its rules. A compiler under test is checked by its log: `fuzz --compiler`
-    /// starts it thousands of times.
+    /// Returns true if the complete backend runs, with all of its rules. A compiler under test is checked by its log:
+    /// `fuzz --compiler` starts it thousands of times.
     fn compiles(&self) -> bool {
         if let Self::Compile(command) = self {
             return !command.is_under_test();
@@ -145,7 +146,8 @@ impl Command {
 }
 
 impl Cli {
-    /// Works for another process, if this one was started for that: without output of its own, and deaf to signals of the terminal.
+    /// Works for another process, if this one was started for that: without output of its own, and deaf to signals of
+    /// the terminal.
     fn work(&self) -> Option<Result<Exit, Failure>> {
         match &self.command {
             Command::Worker(Worker { arguments }) => {

@@ -4,8 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::results::Results;
 use crate::triage::{self, Reducing};
 use crate::unknown_programs::UnknownPrograms;
-use crate::values;
-use crate::{Format, exit, fuzz, interrupt, jobs, output};
+use crate::{Format, Jobs, exit, fuzz, interrupt, output};
 use clap::Args;
 use ir3_harness::campaigns::counts::Counts;
 use ir3_harness::campaigns::shard::Shard;
@@ -22,9 +21,8 @@ pub struct Merge {
     folders: Vec<PathBuf>,
     #[command(flatten)]
     reducing: Reducing,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 impl Merge {
@@ -76,7 +74,7 @@ impl Merge {
                 .for_each(|problem| output::problem(&format!("{}: {}", problem.path.display(), problem.error)));
         }
         if !bundles.is_empty() {
-            let triage = self.reducing.run(&bundles, jobs(self.jobs), interrupt::flag())?;
+            let triage = self.reducing.run(&bundles, self.jobs.count(), interrupt::flag())?;
             triage::print(format, &triage, &self.folders[0]);
         }
         output::summary(&summary);

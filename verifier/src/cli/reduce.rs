@@ -4,7 +4,7 @@ use crate::engines::{EngineArgs, TIMEOUT};
 use crate::exit;
 use crate::run::read_env;
 use crate::values;
-use crate::{Compiler, Exit, Failure, Format, Fuel, Planted, interrupt, jobs, output, reduce_texts};
+use crate::{Compiler, Exit, Failure, Format, Fuel, Jobs, Planted, interrupt, output, reduce_texts};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
@@ -62,9 +62,8 @@ pub struct Reduce {
     pub engines: EngineArgs,
     #[command(flatten)]
     pub compiler: Compiler,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub jobs: Jobs,
     /// The folder of the bundle; default: PATH with `.bundle` at its end. With `--test` the file for the reduced
     /// program, and for two programs the folder; default: PATH with `.reduced` at its end.
     #[arg(long, short, value_name = "PATH")]
@@ -140,7 +139,7 @@ impl Reduce {
         let interrupted = interrupt::flag();
         let start = Instant::now();
         let folder = self.bundle()?;
-        let jobs = jobs(self.jobs);
+        let jobs = self.jobs.count();
         let bar = bar()?;
         let mut progress = |progress: &Progress| {
             show(&bar, progress);

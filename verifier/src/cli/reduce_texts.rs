@@ -8,7 +8,7 @@ use crate::exit::{self, Unwritten};
 use crate::reduce::{Reduce, Report, bar, print, show};
 use crate::run::read_env;
 use crate::temporary::Temporary;
-use crate::{Exit, Failure, Format, engines, interrupt, jobs, output};
+use crate::{Exit, Failure, Format, engines, interrupt, output};
 use indicatif::ProgressBar;
 use ir3_compiler::i965::vec4::Program;
 use ir3_compiler::target::{GEN7, GEN7_SCALAR, Target};
@@ -129,7 +129,7 @@ pub fn test(options: &Reduce, program: &Path, format: Format) -> Result<Exit, Fa
         .into());
     }
     let odd = Odd::default();
-    let jobs = jobs(options.jobs);
+    let jobs = options.jobs.count();
     let files: Vec<PathBuf> = (0..jobs).map(|number| file(&format!("candidate-{number}"))).collect();
     let mut tests: Vec<_> = files
         .iter()
@@ -208,7 +208,7 @@ pub fn gen7(options: &Reduce, format: Format) -> Result<Exit, Failure> {
     let side = Side::new(named.program, named.target);
     let output = options.output.clone().unwrap_or_else(|| default_output(path, &format!(".{}", side.extension())));
     exit::try_file(&output)?;
-    let mut tests = vec![&fails; jobs(options.jobs)];
+    let mut tests = vec![&fails; options.jobs.count()];
     let target = Output { target: &output, bar: bar()?, failure: None };
     let (reduced, target) = target.reduce(
         |watch| reduce::run_watched(&side, &mut tests, &reduce::Options::default(), watch),
@@ -267,7 +267,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
         let names = format!("{before_name} and {after_name}");
         return Err(format!("{names}: found {verdict}, expected two programs that do not pass").into());
     }
-    let jobs = jobs(options.jobs);
+    let jobs = options.jobs.count();
     let count = |pair: &pair::Pair| instructions(&pair.before) + instructions(&pair.after);
     let whole = pair::Pair::new(before, after, &oracle);
     let output = Output { target: &target, bar: bar()?, failure: None };

@@ -10,7 +10,7 @@ use ir3_semantics::environment::aliases::MemoryName;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::{End, Outcome, Scratch};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `run`.
 #[derive(Args)]
@@ -62,7 +62,7 @@ struct EndLine {
 }
 
 /// Reads an environment.
-pub fn read_env(path: &PathBuf) -> Result<Env, Failure> {
+pub fn read_env(path: &Path) -> Result<Env, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // The message has the place.
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())

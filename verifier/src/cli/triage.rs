@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::values;
-use crate::{Exit, Failure, Format, interrupt, jobs, output};
+use crate::{Exit, Failure, Format, Jobs, interrupt, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_harness::triage;
@@ -20,9 +20,8 @@ pub struct Triage {
     folder: PathBuf,
     #[command(flatten)]
     reducing: Reducing,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 /// The options of reductions, for every subcommand that reduces.
@@ -69,7 +68,7 @@ impl Triage {
             let message = format!("{}: found no bundle, expected those of a campaign", self.folder.display());
             return Err(message.into());
         }
-        let mut triage = self.reducing.run(&bundles, jobs(self.jobs), interrupted)?;
+        let mut triage = self.reducing.run(&bundles, self.jobs.count(), interrupted)?;
         triage.problems.extend(problems);
         triage.problems.sort_by(|a, b| a.path.cmp(&b.path));
         print(format, &triage, &self.folder);

@@ -36,7 +36,8 @@ pub struct DriverArgs {
     /// A variable of the driver's environment, as `IR3_SHADER_DEBUG=cs,optmsgs,spillall`. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     driver_set: Vec<String>,
-    /// The value of a specialisation constant of each module, as `3=64`: an integer, a float or a truth value, as its type is. May be repeated.
+    /// The value of a specialisation constant of each module, as `3=64`: an integer, a float or a truth value, as its
+    /// type is. May be repeated.
     #[arg(long, value_name = "NUMBER=VALUE")]
     spec_constant: Vec<String>,
     /// Compile a vertex and a fragment shader as one pipeline: the driver removes the outputs that the other one does
@@ -224,7 +225,8 @@ pub fn exit_of(error: &InputError) -> Exit {
 /// Options of `turnip`.
 #[derive(Args)]
 pub struct Turnip {
-    /// Shaders: SPIR-V modules (.spv), or GLSL and WGSL that naga translates (.comp, .vert, .frag, .wgsl); folders of them.
+    /// Shaders: SPIR-V modules (.spv), or GLSL and WGSL that naga translates (.comp, .vert, .frag, .wgsl); folders of
+    /// them.
     #[arg(required = true, value_name = "SHADER")]
     paths: Vec<PathBuf>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::engines::{self, EngineArgs};
 use crate::exit::{self, Exit, Failure};
 use crate::results::Results;
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Format, Fuel, Gpu, Guarding, Planted, interrupt, jobs, output, paths, turnip, values};
+use crate::{Compiler, EnvSeed, Format, Fuel, Gpu, Guarding, Jobs, Planted, interrupt, output, paths, turnip, values};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::i965::vec4;
@@ -33,9 +33,8 @@ use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::threads;
 use ir3_semantics::vec4::lift;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -59,9 +58,8 @@ pub struct Verify {
     runs: u32,
     #[command(flatten)]
     fuel: Fuel,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     /// Use exactly this environment, which the report of a failure names, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "SEED")]
     env_seed: Option<u64>,
@@ -70,9 +68,8 @@ pub struct Verify {
     env: Option<PathBuf>,
     #[command(flatten)]
     engines: EngineArgs,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Fail (exit code 3) unless every boundary of every program has at least this verdict.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -246,7 +243,7 @@ impl Verify {
 
     /// Checks a program with all engines.
     fn check(&self, job: Job, engines: &Engines) -> Checked {
-        let inputs = ProgramInputs::new(&job.shader, self.seed);
+        let inputs = ProgramInputs::new(&job.shader, self.seed.seed);
         let mut change = job.plant.map(PlantedBug::change);
         let mut checker = Checker::new(job.target, job.options).with_fuel(self.fuel.given().unwrap_or(DEFAULT_FUEL));
         let envs = self.fuel.of(job.envs.clone().unwrap_or_else(|| inputs.envs.first(self.runs)));
@@ -311,29 +308,14 @@ impl Verify {
         // Every machine sees the same inputs in the same order.
         let shard = self.shard.unwrap_or_default();
         let inputs = (0..).zip(inputs).filter(move |(number, _)| shard.has(*number)).map(|(_, input)| input);
-        let (send, results) = mpsc::channel();
-        let printed = std::thread::scope(|scope| {
-            let (engines, given) = (&engines, given.as_deref());
-            scope.spawn(move || {
-                let jobs = jobs(self.jobs);
-                threads::for_each(jobs, inputs, interrupt::flag(), |number, input| {
-                    let checked = self.job(input, given).map(|job| self.check(job, engines));
-                    // The receiver is gone if the results cannot be written.
-                    let _ = send.send((number, checked.map_err(|error| (exit_of_input(&*error), error.to_string()))));
-                });
-            });
-            let mut waiting = BTreeMap::new();
-            let mut next = 0;
-            for (number, checked) in results {
-                waiting.insert(number, checked);
-                while let Some(checked) = waiting.remove(&next) {
-                    next += 1;
-                    bar.inc(1);
-                    bar.suspend(|| printer.program(checked))?;
-                }
-            }
-            // Programs after one that was not finished.
-            waiting.into_values().try_for_each(|checked| printer.program(checked))
+        let given = given.as_deref();
+        let check = |input| {
+            let checked = self.job(input, given).map(|job| self.check(job, &engines));
+            checked.map_err(|error| (exit_of_input(&*error), error.to_string()))
+        };
+        let printed = threads::in_order(self.jobs.count(), inputs, interrupt::flag(), check, |checked| {
+            bar.inc(1);
+            bar.suspend(|| printer.program(checked))
         });
         bar.finish_and_clear();
         let (mut summary, mut exit) = (printer.summary(), printer.exit);

@@ -1,7 +1,7 @@
 //! `ir3-selftest broken-logs`: breaks real logs, and prints how `mesa` handles them.
 
 use crate::engines::EngineArgs;
-use crate::{Exit, Failure, Format, Gpu, engines, interrupt, jobs, output, values};
+use crate::{Exit, Failure, Format, Gpu, Jobs, engines, interrupt, output, values};
 use clap::Args;
 use ir3_harness::check::EngineKind;
 use ir3_harness::mesa::Settings;
@@ -32,9 +32,8 @@ pub struct BrokenLogs {
     /// Seed of the changes.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     #[command(flatten)]
     engines: EngineArgs,
     #[command(flatten)]
@@ -118,7 +117,7 @@ impl BrokenLogs {
             let unbroken = whole(path, &text, gpu, &settings);
             let logs: Vec<BrokenLog> =
                 broken(path, &text, &other, self.cuts, self.sections, hash(&[self.seed, number as u64]));
-            threads::for_each(jobs(self.jobs), logs.into_iter(), interrupt::flag(), |_, log| {
+            threads::for_each(self.jobs.count(), logs.into_iter(), interrupt::flag(), |_, log| {
                 let outcome = outcome(path, &log, gpu, &settings);
                 let fault = outcome.fault(&log, &unbroken);
                 if let Some(fault) = &fault {

@@ -1,8 +1,7 @@
 //! Common parts of `kill-matrix`, `pairs` and `agreement`: the selection of engines, threads, and tables of verdicts.
 
 use crate::engines::{self, EngineArgs};
-use crate::values;
-use crate::{Exit, Failure, Format, Fuel, Gpu, jobs, output};
+use crate::{Exit, Failure, Format, Fuel, Gpu, Jobs, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_harness::check::{Answer, EngineKind, Engines, Tally};
@@ -19,9 +18,8 @@ use std::time::Duration;
 pub struct EngineRun {
     #[command(flatten)]
     engines: EngineArgs,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
@@ -55,7 +53,7 @@ impl EngineRun {
             each(number, case, answers);
             bar.inc(1);
         };
-        let (jobs, fuel) = (jobs(self.jobs), self.fuel.given());
+        let (jobs, fuel) = (self.jobs.count(), self.fuel.given());
         compare_all(cases, &self.gpu.target(), engines, jobs, fuel, interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())

@@ -1,7 +1,7 @@
 //! `ir3-selftest log-mutants`: changes real logs, and prints which changes `mesa` refutes.
 
 use crate::engines::EngineArgs;
-use crate::{Exit, Failure, Format, Gpu, engines, interrupt, jobs, output, values};
+use crate::{Exit, Failure, Format, Gpu, Jobs, engines, interrupt, output, values};
 use clap::Args;
 use ir3_harness::check::EngineKind;
 use ir3_harness::mesa::Settings;
@@ -36,9 +36,8 @@ pub struct LogMutants {
     /// The number of random environments, as in `mesa`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Print the equivalent changes, too.
     #[arg(long)]
     list: bool,
@@ -128,7 +127,7 @@ impl LogMutants {
             Some(only) => only..only + 1,
             None => 0..self.mutants,
         };
-        threads::for_each(jobs(self.jobs), numbers, interrupt::flag(), |_, number| {
+        threads::for_each(self.jobs.count(), numbers, interrupt::flag(), |_, number| {
             let seed = hash(&[self.seed, number]);
             let settings = Settings::new(&engines, runs, 1);
             // Some logs have no place for a change.

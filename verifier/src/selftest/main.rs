@@ -15,7 +15,7 @@ mod vec4;
 mod words;
 
 use clap::{Parser, Subcommand};
-use ir3_cli::{Compiler, Exit, Failure, Format, Fuel, Gpu, engines, exit, interrupt, jobs, output, values};
+use ir3_cli::{Compiler, EnvSeed, Exit, Failure, Format, Fuel, Gpu, Jobs, engines, exit, interrupt, output, values};
 use std::process::ExitCode;
 
 /// Campaigns that test ir3-equiv itself, for its developers.

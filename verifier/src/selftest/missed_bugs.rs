@@ -2,7 +2,7 @@
 
 use crate::engines::EngineArgs;
 use crate::engines::PROOF_TIME;
-use crate::{Exit, Failure, Gpu, interrupt, jobs, output, values};
+use crate::{EnvSeed, Exit, Failure, Gpu, Jobs, interrupt, output, values};
 use clap::Args;
 use ir3_harness::check::{DEFAULT_FUEL, EngineKind};
 use ir3_programs::input::{Named, load};
@@ -33,12 +33,10 @@ pub struct MissedBugs {
     /// The number of environments that `verify` starts with.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    seed: EnvSeed,
+    #[command(flatten)]
+    jobs: Jobs,
     #[command(flatten)]
     engines: EngineArgs,
     #[command(flatten)]
@@ -95,20 +93,20 @@ impl MissedBugs {
         let programs: Vec<Named> = programs.into_iter().step_by(self.every).collect();
         let counts =
             Mutex::new(Counts { bugs: vec![BugCounts::default(); planted_bugs::ALL.len()], ..Counts::default() });
-        threads::for_each(jobs(self.jobs), programs.iter(), interrupt::flag(), |_, named| {
+        threads::for_each(self.jobs.count(), programs.iter(), interrupt::flag(), |_, named| {
             let Snapshot::Nir(shader) = &named.program else { return };
             let victim = Victim { shader, target: &named.target };
             let add = |change: &mut dyn FnMut(&mut Counts)| {
                 change(&mut counts.lock().unwrap_or_else(PoisonError::into_inner));
             };
-            let times = victim.times(&engines, self.seed, self.runs, DEFAULT_FUEL);
+            let times = victim.times(&engines, self.seed.seed, self.runs, DEFAULT_FUEL);
             add(&mut |counts| (0..2).for_each(|at| counts.times[at] += times[at]));
             for (number, plant) in planted_bugs::ALL.iter().enumerate() {
                 if interrupt::is_set() || !victim.matters(plant, self.matter) {
                     continue;
                 }
                 let BugTrial { verdict, sensitivity, time } =
-                    victim.try_bug(plant, &engines, self.seed, self.runs, DEFAULT_FUEL);
+                    victim.try_bug(plant, &engines, self.seed.seed, self.runs, DEFAULT_FUEL);
                 add(&mut |counts| {
                     counts.bugs[number].count(verdict);
                     counts.with_bugs += time;

@@ -2,7 +2,7 @@
 
 use crate::exit::{self, Unwritten};
 use crate::values;
-use crate::{Exit, Failure, Format, Gpu, interrupt, jobs, output};
+use crate::{Exit, Failure, Format, Gpu, Jobs, interrupt, output};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,9 +38,8 @@ pub struct ProverMutants {
     /// CPU time for one proof (`500ms`, `10s`).
     #[arg(long, value_name = "T", value_parser = values::time, default_value = "300ms")]
     timeout: Duration,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Seed of the programs.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -109,7 +108,7 @@ impl ProverMutants {
         };
         let candidates = by_hand.into_iter().chain(campaigns(self.seed, self.programs, &machine, &campaign));
         let limits = Limits::within(self.timeout);
-        run(candidates, &limits, &machine, jobs(self.jobs), interrupted, &mut trials, &each)?;
+        run(candidates, &limits, &machine, self.jobs.count(), interrupted, &mut trials, &each)?;
         bar.finish_and_clear();
         self.print(&trials, format);
         if !trials.wrong.is_empty() {

@@ -1,7 +1,7 @@
 //! `ir3-selftest vec4`: checks the passes of vec4 on generated vec4 programs.
 
 use crate::engines::EngineArgs;
-use crate::{Compiler, Exit, Failure, Format, engines, exit, interrupt, jobs, output, values};
+use crate::{Compiler, Exit, Failure, Format, Jobs, engines, exit, interrupt, output, values};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -33,9 +33,8 @@ pub struct Vec4 {
     /// Write the smallest refuted program to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// The number of threads; default: one for each processor.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     #[command(flatten)]
     engines: EngineArgs,
     #[command(flatten)]
@@ -56,7 +55,7 @@ impl Vec4 {
             options: self.compiler.options(),
             bug: self.plant,
             engines: self.engines.engines(&EngineKind::ALL, engines::PROOF_TIME)?,
-            jobs: jobs(self.jobs),
+            jobs: self.jobs.count(),
             findings: self.findings,
         };
         let counts = campaign.run(interrupt::flag());

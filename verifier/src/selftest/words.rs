@@ -15,8 +15,8 @@ pub struct Words {
     /// every text must assemble to the word on its line.
     #[arg(value_name = "LOG", required_unless_present = "random")]
     logs: Vec<PathBuf>,
-    /// Try this many words instead, random ones and changed ones of the table: each is an instruction that comes back from
-    /// its text, or is refused.
+    /// Try this many words instead, random ones and changed ones of the table: each is an instruction that comes back
+    /// from its text, or is refused.
     #[arg(long, value_name = "N", conflicts_with = "logs")]
     random: Option<u64>,
     /// The seed of random words.

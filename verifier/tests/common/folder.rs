@@ -32,8 +32,8 @@ pub fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Writes a shell script that can be run.
 ///
-/// Another process writes it: a child that another test starts would inherit a file that is open for writing here, and until that child
-/// runs its program, the system refuses to run the file (`ETXTBSY`).
+/// Another process writes it: a child that another test starts would inherit a file that is open for writing here, and
+/// until that child runs its program, the system refuses to run the file (`ETXTBSY`).
 pub fn write_script(path: &Path, text: &str) {
     let mut writer = Command::new("sh");
     let writer = writer.args(["-c", "cat >\"$0\" && chmod +x \"$0\""]).arg(path).stdin(Stdio::piped());

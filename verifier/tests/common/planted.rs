@@ -20,15 +20,16 @@ pub struct Programs<'a> {
     pub profiles: &'a [Profile],
     /// The number of inputs for each.
     pub runs: u32,
-    /// At least one in this many of the changed programs must be refuted: a change need not affect a program's behaviour.
+    /// At least one in this many of the changed programs must be refuted: a change need not affect a program's
+    /// behaviour.
     pub one_in: u32,
     /// The options of the compiler.
     pub options: Options,
 }
 
 impl Programs<'_> {
-    /// Plants `bug` after `stage`. `bug` gets a number for its choices, and returns true if it changed the program. Enough of the changed
-    /// programs must be refuted, all of them at `stage`.
+    /// Plants `bug` after `stage`. `bug` gets a number for its choices, and returns true if it changed the program.
+    /// Enough of the changed programs must be refuted, all of them at `stage`.
     pub fn planted(&self, stage: Stage, bug: impl Fn(&mut Program, u64) -> bool) {
         let mut checker = Checker::new(Target::default(), self.options);
         let (mut changed, mut refuted) = (0, 0);

@@ -36,7 +36,8 @@ fn misplace_reload(program: &mut Program) -> bool {
     false
 }
 
-/// Plants such reloads in generated programs, compiled with these options: the register checker proves none of them, and runs refute more than half, after `spill`.
+/// Plants such reloads in generated programs, compiled with these options: the register checker proves none of them,
+/// and runs refute more than half, after `spill`.
 pub fn are_refuted_after_spill(options: Options) {
     let (mut changed, mut refuted, mut unproved) = (0, 0, 0);
     for seed in 0..60u64 {

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// The source of a copied component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// A register of the stage, as wide as the destination: an index into [`CopyStage::halves`] or [`CopyStage::fulls`].
+    /// A register of the stage, as wide as the destination: an index into [`CopyStage::halves`] or
+    /// [`CopyStage::fulls`].
     Register(usize),
     /// An immediate or a word of the constant file.
     Number,

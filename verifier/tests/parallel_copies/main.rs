@@ -1,10 +1,11 @@
 //! Every parallel copy over a few registers, lowered, run, and compared with the meaning of a parallel copy.
 //!
-//! The registers under test are the *stage*: three full ones, which are six half ones. A *case* is a partial function: each full register
-//! is written as a whole or as two halves, from any register of the stage, from an immediate or from the constant file, or not at all. Many
-//! cases make one program: the stage is initialised, the copy executed, and the contents of the stage saved (in the *stash*) until the end,
-//! where every register of every file is compared, so that a stray write anywhere is noticed. `nop`s separate the copies from their
-//! surroundings, so that instructions can be counted. GPUs for which a program is lowered to the same instructions share one run of it.
+//! The registers under test are the *stage*: three full ones, which are six half ones. A *case* is a partial function:
+//! each full register is written as a whole or as two halves, from any register of the stage, from an immediate or from
+//! the constant file, or not at all. Many cases make one program: the stage is initialised, the copy executed, and the
+//! contents of the stage saved (in the *stash*) until the end, where every register of every file is compared, so that
+//! a stray write anywhere is noticed. `nop`s separate the copies from their surroundings, so that instructions can be
+//! counted. GPUs for which a program is lowered to the same instructions share one run of it.
 //!
 //! The interpreter gives the meaning of an instruction; [`CopyCase::result`] gives the meaning of a parallel copy.
 
@@ -113,7 +114,8 @@ fn from_file_to_file() {
     exhaust(&CopyStage::merged("general, and shared beyond", &scalar, &[shared(0), shared(20), full(1)]), false);
 }
 
-/// The least number of instructions: as many moves as there are copies that are in no cycle, and one swap less than a cycle has registers.
+/// The least number of instructions: as many moves as there are copies that are in no cycle, and one swap less than a
+/// cycle has registers.
 #[test]
 fn full_registers_take_no_instruction_too_many() {
     let stage = [0, 4, 5, 96, 191].map(full);

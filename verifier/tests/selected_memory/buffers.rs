@@ -1,4 +1,5 @@
-//! Cases of buffers, shared memory, scratch memory and global memory, with copies of uniform buffers to the constant file.
+//! Cases of buffers, shared memory, scratch memory and global memory, with copies of uniform buffers to the constant
+//! file.
 
 use super::builder::{Cases, HANDLES, Handle, ShaderBuilder, case};
 use ir3_compiler::nir::{Access, AtomicOp, Def, ImageDim, Index, IntrinsicOp, Op};

@@ -170,7 +170,8 @@ fn what_was_stored_before_a_branch_on_an_undefined_value() {
     assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
-/// A branch on a word that is loaded from an undefined place, in the program after only, though both arms have the same effects.
+/// A branch on a word that is loaded from an undefined place, in the program after only, though both arms have the same
+/// effects.
 #[test]
 fn a_branch_on_what_is_loaded_from_an_undefined_place() {
     let shader = |place: &str| {

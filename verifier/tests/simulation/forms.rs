@@ -1,5 +1,5 @@
-//! Programs that the term engine proves by special rules (loops cut at other points, scratch memory as registers, shared registers that
-//! some lanes write), and the same with a bug, which it must not prove.
+//! Programs that the term engine proves by special rules (loops cut at other points, scratch memory as registers,
+//! shared registers that some lanes write), and the same with a bug, which it must not prove.
 
 use super::{gpu, ir3 as program, limits};
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -343,9 +343,9 @@ fn effects_of_lanes_that_bypassed_a_loop() {
     unproved(&one, &other);
 }
 
-/// A loop that counts iterations, with an inner loop, and after both the count of all lanes: from a register of each lane, or from a shared
-/// one. The blocks are 2, the header of the outer loop, where the lane number decides the edge that a lane takes; 3, the inner loop; 4,
-/// which jumps back; 5, after both.
+/// A loop that counts iterations, with an inner loop, and after both the count of all lanes: from a register of each
+/// lane, or from a shared one. The blocks are 2, the header of the outer loop, where the lane number decides the edge
+/// that a lane takes; 3, the inner loop; 4, which jumps back; 5, after both.
 fn counted_through_a_shared_register(outer_to: &[usize], inner_to: &[usize]) {
     let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
     let outer = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
@@ -368,7 +368,8 @@ fn a_shared_register_after_an_outer_loop_that_lanes_leave_from_an_inner_one() {
     counted_through_a_shared_register(&[3, 4], &[3, 5]);
 }
 
-/// Lanes that leave a loop at its header do so one after the other, even if all back edges to it come from an inner loop.
+/// Lanes that leave a loop at its header do so one after the other, even if all back edges to it come from an inner
+/// loop.
 #[test]
 fn a_shared_register_after_a_loop_whose_back_edges_come_from_an_inner_one() {
     counted_through_a_shared_register(&[5, 3], &[3, 4]);
@@ -423,8 +424,8 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
     }
 }
 
-/// The selected program of a shader is proved; that of the shader with each of the changes to its text is another program, and is not
-/// proved.
+/// The selected program of a shader is proved; that of the shader with each of the changes to its text is another
+/// program, and is not proved.
 fn selected_is_proved(shader: &str, changes: &[(&str, &str)]) {
     let read = |text: &str| nir::text::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let plain = read(shader);
@@ -469,7 +470,8 @@ impl main {{
     )
 }
 
-/// The machine reads components of other elements where nir reads none, as the number of registers is three times the index.
+/// The machine reads components of other elements where nir reads none, as the number of registers is three times the
+/// index.
 #[test]
 fn an_array_of_vectors_of_three_by_an_index_from_memory() {
     let body = "    32         %10 = @decl_reg (num_components=3, num_array_elems=2, bit_size=32, divergent=1)
@@ -489,7 +491,8 @@ fn an_array_of_vectors_of_three_by_an_index_from_memory() {
     selected_is_proved(&shader_of(body), &[("%15.z", "%15.y"), ("iand %0, %2", "iand %5, %2")]);
 }
 
-/// Selection leaves a phi of an undefined value unchanged: values computed from it are the same on paths on which it is defined.
+/// Selection leaves a phi of an undefined value unchanged: values computed from it are the same on paths on which it is
+/// defined.
 #[test]
 fn values_computed_from_a_phi_that_is_undefined_on_one_path() {
     let body = "    32     %8 = undefined

@@ -57,7 +57,8 @@ fn same(source: &str, target: &str) -> Proof {
     proof(&source, &target).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// A store of the invocation's number to entry 0 of descriptor set 1, which is then copied from the buffer `from` to buffer 2.
+/// A store of the invocation's number to entry 0 of descriptor set 1, which is then copied from the buffer `from` to
+/// buffer 2.
 fn copied(from: &str) -> String {
     format!(
         "32 %4 = @bindless_resource_ir3 (%1) (desc_set=1)

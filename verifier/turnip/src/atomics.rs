@@ -1,7 +1,7 @@
 //! Atomics that the device has in some kinds of memory only.
 //!
-//! A capability of SPIR-V allows an atomic in all of them; the features of a device are one for each kind. A driver that sees one that it does
-//! not have compiles another operation.
+//! A capability of SPIR-V allows an atomic in all of them; the features of a device are one for each kind. A driver
+//! that sees one that it does not have compiles another operation.
 
 use crate::device::Features;
 use crate::module::{Module, id};

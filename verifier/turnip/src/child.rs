@@ -114,7 +114,8 @@ pub fn run(limits: &Limits, compile: impl FnOnce() -> Result<Vec<u8>, Outcome>) 
     let log = memory_file()?;
     let (report, report_end) = pipe()?;
     flush();
-    // SAFETY: this process has one thread of its own; threads of the driver wait for work that this process does not give them.
+    // SAFETY: this process has one thread of its own; threads of the driver wait for work that this process does not
+    // give them.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {

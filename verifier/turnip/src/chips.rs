@@ -1,6 +1,7 @@
 //! The chips that turnip has, by the names of this project's targets.
 //!
-//! A chip is the number that the kernel's driver reports: generation, sub-generation, revision and patch, and on later ones a fuse.
+//! A chip is the number that the kernel's driver reports: generation, sub-generation, revision and patch, and on later
+//! ones a fuse.
 
 /// Names and chips. Where Mesa's table leaves the fuse open, it is 0xffff.
 pub const CHIPS: &[(&str, u64)] = &[

@@ -57,7 +57,8 @@ macro_rules! features {
             fn of(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Self {
                 let mut all = Self::default();
                 let mut head = vk::PhysicalDeviceFeatures2::default()$(.push_next(&mut all.$field))*;
-                // SAFETY: the instance has the physical device, and all structures of the chain live until the end of the call.
+                // SAFETY: the instance has the physical device, and all structures of the chain live until the end of
+                // the call.
                 unsafe { instance.get_physical_device_features2(physical, &mut head) };
                 all.core = head.features;
                 $(all.$field.p_next = ptr::null_mut();)*
@@ -127,7 +128,8 @@ type GetProcAddr = unsafe extern "system" fn(vk::Instance, *const c_char) -> vk:
 type Negotiate = unsafe extern "system" fn(*mut u32) -> vk::Result;
 
 impl Driver {
-    /// Loads a driver, and makes its device. Robust accesses (those outside of a buffer) are a feature that changes the code, so they are optional.
+    /// Loads a driver, and makes its device. Robust accesses (those outside of a buffer) are a feature that changes the
+    /// code, so they are optional.
     ///
     /// # Errors
     /// Names the step at which the driver failed.
@@ -140,7 +142,8 @@ impl Driver {
     /// # Errors
     /// As of [`open`](Self::open).
     pub fn open_device(path: &Path, is_robust: bool, wanted: Option<&str>) -> Result<Self, String> {
-        // SAFETY: loading a library runs its initialisation; this one is the compiler under test, and this process exists to run it.
+        // SAFETY: loading a library runs its initialisation; this one is the compiler under test, and this process
+        // exists to run it.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))?;
         // It stays loaded until the process ends.
         let library: &'static Library = Box::leak(Box::new(library));
@@ -206,7 +209,8 @@ impl Driver {
         let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
         let device = features.chained(|features| {
             let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_extension_names(&enabled);
-            // SAFETY: the instance has the physical device, and all structures of the chain live until the end of the call.
+            // SAFETY: the instance has the physical device, and all structures of the chain live until the end of the
+            // call.
             unsafe { instance.create_device(physical, &info.push_next(features), None) }
         });
         let device = check("vkCreateDevice", device)?;

@@ -1,7 +1,8 @@
 //! The place at which a driver crashes.
 //!
-//! The child writes the address of the instruction into its report, and ends by the signal as it would without. The parent, from which it was
-//! forked, has the same libraries at the same addresses and finds the name. Crashes of one cause have one place.
+//! The child writes the address of the instruction into its report, and ends by the signal as it would without. The
+//! parent, from which it was forked, has the same libraries at the same addresses and finds the name. Crashes of one
+//! cause have one place.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +19,8 @@ const STACK: usize = 1 << 16;
 /// The descriptor of the report.
 static REPORT: AtomicI32 = AtomicI32::new(-1);
 
-/// Writes the address into the report. The signal has its default action again: the instruction fails once more, and the process ends.
+/// Writes the address into the report. The signal has its default action again: the instruction fails once more, and
+/// the process ends.
 extern "C" fn write_address(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
     let address = instruction(context).to_ne_bytes();
     // SAFETY: a call that handlers may make, on bytes of this frame.

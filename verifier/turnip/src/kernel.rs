@@ -1,8 +1,8 @@
 //! A device of the kernel driver `msm` that executes nothing, in this process.
 //!
-//! The functions of libdrm and of the C library with which Mesa looks for a device and talks to it are defined here under their own names. The
-//! program exports them (`build.rs`), and the dynamic linker looks symbols up in the program first, so the driver calls these. Submissions and
-//! waits succeed.
+//! The functions of libdrm and of the C library with which Mesa looks for a device and talks to it are defined here
+//! under their own names. The program exports them (`build.rs`), and the dynamic linker looks symbols up in the program
+//! first, so the driver calls these. Submissions and waits succeed.
 //!
 //! The descriptor of the device is that of a memory file without contents, and a buffer object is a range of it: `mmap`
 //! of the C library does the same as that of the device would. `RLIMIT_FSIZE` bounds the file.
@@ -176,9 +176,10 @@ extern "C" fn drmFreeDevices(devices: *mut *mut DrmDevice, count: c_int) {
     }
 }
 
-// The node. The functions of the C library that are replaced do the same for all other paths, by the system call: they may not call the C
-// library's function of their own name, which is this one. Those with variable arguments are defined with the most that they have: on the
-// ABIs of x86-64 and of AArch64 Linux a call passes integers of either kind in the same registers.
+// The node. The functions of the C library that are replaced do the same for all other paths, by the system call: they
+// may not call the C library's function of their own name, which is this one. Those with variable arguments are defined
+// with the most that they have: on the ABIs of x86-64 and of AArch64 Linux a call passes integers of either kind in the
+// same registers.
 
 /// # Safety
 /// The path is null or a string that ends with a zero, as for `open`.
@@ -283,8 +284,8 @@ impl Argument {
         if self.address.is_null() || self.size < size_of::<T>() {
             return Err(libc::EINVAL);
         }
-        // SAFETY: the caller of `ioctl` passes a structure of the size in the request's number, aligned as the kernel wants it, and does not use
-        // it meanwhile; all values of the bytes are values of the type (`Plain`).
+        // SAFETY: the caller of `ioctl` passes a structure of the size in the request's number, aligned as the kernel
+        // wants it, and does not use it meanwhile; all values of the bytes are values of the type (`Plain`).
         Ok(unsafe { &mut *self.address.cast::<T>() })
     }
 }

@@ -1,4 +1,5 @@
-//! Modules of both programs of this package: a Vulkan driver that is loaded by its path, its device, and SPIR-V modules for it.
+//! Modules of both programs of this package: a Vulkan driver that is loaded by its path, its device, and SPIR-V modules
+//! for it.
 
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a library for the two programs of this package")]

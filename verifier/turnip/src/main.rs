@@ -6,10 +6,11 @@
 //! may.
 //!
 //! # Protocol
-//! First a line `ready DEVICE` on standard output, or `failed REASON` and exit code 2. Then, for each line of standard input, which is the path
-//! of a module (`.spv`, or a text that naga translates: `.comp`, `.vert`, `.frag`, `.wgsl`), or paths with a tab after
-//! each, whose vertex and fragment shader are linked, an answer: a line `KIND LENGTH SIZE REASON`, LENGTH
-//! bytes of log, and SIZE bytes of the driver's cache of pipelines, which has the machine code. The kinds are those of `outcome.rs`.
+//! First a line `ready DEVICE` on standard output, or `failed REASON` and exit code 2. Then, for each line of standard
+//! input, which is the path of a module (`.spv`, or a text that naga translates: `.comp`, `.vert`, `.frag`, `.wgsl`),
+//! or paths with a tab after each, whose vertex and fragment shader are linked, an answer: a line `KIND LENGTH SIZE
+//! REASON`, LENGTH bytes of log, and SIZE bytes of the driver's cache of pipelines, which has the machine code. The
+//! kinds are those of `outcome.rs`.
 //!
 //! With paths on the command line, their logs are printed instead, and the exit code is 1 if one was not compiled.
 

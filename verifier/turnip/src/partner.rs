@@ -112,7 +112,8 @@ impl<'a> Maker<'a> {
                 for at in 0..definition.operands.len() {
                     members.push(self.copy(inner(at)?)?);
                 }
-                // Two structures of the same members are one type, unless their decorations differ: each is a type of its own.
+                // Two structures of the same members are one type, unless their decorations differ: each is a type of
+                // its own.
                 let id = self.b.id();
                 self.b.module_mut().types_global_values.push(Instruction::new(
                     Op::TypeStruct,

@@ -1,8 +1,9 @@
 //! Pipelines of a module: the calls in which the driver compiles.
 //!
-//! A compute shader is a pipeline; a vertex or a fragment shader is a part of one (`VK_EXT_graphics_pipeline_library`), which is compiled
-//! alone. Nothing is linked, so nothing of a shader is removed because another stage does not use it. Tessellation and geometry shaders are
-//! compiled with the stages that they need: those of the module, or minimal ones (`partner.rs`).
+//! A compute shader is a pipeline; a vertex or a fragment shader is a part of one (`VK_EXT_graphics_pipeline_library`),
+//! which is compiled alone. Nothing is linked, so nothing of a shader is removed because another stage does not use it.
+//! Tessellation and geometry shaders are compiled with the stages that they need: those of the module, or minimal ones
+//! (`partner.rs`).
 
 #![allow(unsafe_code)]
 

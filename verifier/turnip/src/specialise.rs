@@ -26,7 +26,8 @@ enum Type {
 /// Gives specialisation constants values, by their number, as texts.
 ///
 /// # Errors
-/// If the module has no constant of a number (the message lists those that it has), or the text is no value of its type.
+/// If the module has no constant of a number (the message lists those that it has), or the text is no value of its
+/// type.
 pub fn specialise(words: &mut [u32], values: &[(u32, String)]) -> Result<(), String> {
     if values.is_empty() {
         return Ok(());

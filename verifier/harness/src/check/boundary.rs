@@ -1,7 +1,8 @@
 //! The unit of checking: two programs, the second of which must refine the first.
 //!
-//! A boundary comes from a stage of our compiler, from a section of a log, or from two files. Its [`kind`](Boundary::kind) decides which
-//! rules apply besides refinement; its [`origin`](Boundary::origin) decides which facts about the programs are complete.
+//! A boundary comes from a stage of our compiler, from a section of a log, or from two files. Its
+//! [`kind`](Boundary::kind) decides which rules apply besides refinement; its [`origin`](Boundary::origin) decides
+//! which facts about the programs are complete.
 
 use super::Execution;
 use ir3_compiler::compilation::ProgramRef;
@@ -12,14 +13,15 @@ use ir3_semantics::Snapshot;
 /// The work that lies between the two programs of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundaryKind {
-    /// Moves, spilling and register assignment: every operation has a counterpart with the same operands, so that a failure of the register
-    /// checker counts against the boundary.
+    /// Moves, spilling and register assignment: every operation has a counterpart with the same operands, so that a
+    /// failure of the register checker counts against the boundary.
     Moves,
     /// Anything else that ends in a program whose results are available at once.
     Computes,
     /// The program after is final code: it has to wait for its results.
     Final,
-    /// The first program of a compilation and its last one. The rules of final code are those of the boundary before it.
+    /// The first program of a compilation and its last one. The rules of final code are those of the boundary before
+    /// it.
     Whole,
 }
 
@@ -37,7 +39,8 @@ impl BoundaryKind {
 /// The source of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Our compiler, in memory: every attribute is known, and the postconditions of the stage are checked by the caller.
+    /// Our compiler, in memory: every attribute is known, and the postconditions of the stage are checked by the
+    /// caller.
     Compiled,
     /// Texts, which may leave out attributes: the memories that a fence orders, the lanes that a kill ends.
     Printed,

@@ -58,8 +58,8 @@ pub(crate) fn final_code(program: &Program) -> Result<(Program, Code, ArrayBases
     Ok((plain, code, bases))
 }
 
-/// The relative access of one side, if it has exactly one. A source that is the old state of an array that the instruction writes is
-/// none; neither is an access of a repeated instruction.
+/// The relative access of one side, if it has exactly one. A source that is the old state of an array that the
+/// instruction writes is none; neither is an access of a repeated instruction.
 pub(crate) fn only_access(data: &InstrData, side: Side) -> Option<(Place, RegClass)> {
     let is_relative = |place: &Place| match place {
         Place::Relative { .. } => true,

@@ -20,8 +20,8 @@ impl ProgramInputs {
         Self { envs: ProgramEnvs::new(shader, seed), booleans: BTreeSet::new() }
     }
 
-    /// The inputs of a program of another compiler. Each word that nir reads as a boolean of 32 bits has no bit or all of them: Mesa's `b2b1`
-    /// reads the low 16 only (docs/semantics.md, boolean words).
+    /// The inputs of a program of another compiler. Each word that nir reads as a boolean of 32 bits has no bit or all
+    /// of them: Mesa's `b2b1` reads the low 16 only (docs/semantics.md, boolean words).
     pub fn with_boolean_words(shader: &Shader, seed: u64) -> Self {
         Self { booleans: Hints::boolean_words(shader), ..Self::new(shader, seed) }
     }
@@ -46,7 +46,8 @@ impl ProgramInputs {
         env
     }
 
-    /// The environment of a number, in which two programs are compared and nothing is measured. `best` is the one that reached most so far.
+    /// The environment of a number, in which two programs are compared and nothing is measured. `best` is the one that
+    /// reached most so far.
     pub fn comparison(&self, number: usize, best: Option<&Env>) -> Env {
         self.with_booleans(self.envs.comparison(number, best))
     }

@@ -218,15 +218,16 @@ pub fn run_snapshot(
     Ok(Executable::new(program.into(), target, Execution::Untimed)?.run(env, fuel, scratch))
 }
 
-/// Compares two programs of any languages: their headers, and their runs in the given environments. For tests of the engines;
-/// commands use the [judge](super::Judge).
+/// Compares two programs of any languages: their headers, and their runs in the given environments. For tests of the
+/// engines; commands use the [judge](super::Judge).
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
     let executions = [Execution::Untimed; 2];
     compare_within(before.into(), after.into(), target, envs, DEFAULT_FUEL, executions)
 }
 
-/// Like [`compare_snapshots`], but runs the program after on the machine, with time: with its inputs and outputs in the registers that
-/// it names. A hazard on the path of a run is a refutation. [`Completion::Latest`] shows hazards that other orders of completion hide.
+/// Like [`compare_snapshots`], but runs the program after on the machine, with time: with its inputs and outputs in the
+/// registers that it names. A hazard on the path of a run is a refutation. [`Completion::Latest`] shows hazards that
+/// other orders of completion hide.
 pub fn compare_on_machine(
     before: &Snapshot,
     after: &Snapshot,

@@ -1,7 +1,8 @@
 //! The judge: the one function that compares two programs and returns a verdict.
 //!
-//! Every command and every campaign compares programs by [`Judge::judge`]: a stage of a compilation, a section of a log, two files, a candidate
-//! of a reduction. A [`Policy`] selects the engines, the inputs and the budget; the rules are the same for all.
+//! Every command and every campaign compares programs by [`Judge::judge`]: a stage of a compilation, a section of a
+//! log, two files, a candidate of a reduction. A [`Policy`] selects the engines, the inputs and the budget; the rules
+//! are the same for all.
 //!
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
 //! 2. The provers run, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final
@@ -9,13 +10,15 @@
 //! 3. A boundary that no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`),
 //!    and the runs are measured: a boundary is *tested* only if they depend on enough of the program ([`Sensitivity`]),
 //!    and if accesses to memory have the same order or runs show that it makes no difference ([`memory_order`]).
-//! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run shows it; then a crash; then a
-//!    proof. A failed proof of the register checker that it followed to the end comes before runs: the checker is complete for most moves,
-//!    so a failure is more likely a bug that no input reached than a weak proof.
+//! 4. Of all answers the one with the highest [rank](rank) is the verdict: a refutation comes first, because a run
+//!    shows it; then a crash; then a proof. A failed proof of the register checker that it followed to the end comes
+//!    before runs: the checker is complete for most moves, so a failure is more likely a bug that no input reached than
+//!    a weak proof.
 //! 5. A pass has to meet the other conditions of the boundary (hazards, rules, the driver's reservations).
 //!
-//! Boundaries of one compilation follow each other: the outcomes of the program after are those of the program before of the next boundary, so
-//! each program is run once. A proved boundary is not run; the next one that is runs its own program before.
+//! Boundaries of one compilation follow each other: the outcomes of the program after are those of the program before
+//! of the next boundary, so each program is run once. A proved boundary is not run; the next one that is runs its own
+//! program before.
 
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
@@ -70,7 +73,8 @@ pub struct Judgment {
     pub proving: Duration,
     /// The provers that proved a boundary that a run refutes, and the reason of the refutation.
     pub wrong_proofs: Vec<(EngineKind, String)>,
-    /// True if the refutation is of an earlier boundary, which was proved and not run: of the source and the program before.
+    /// True if the refutation is of an earlier boundary, which was proved and not run: of the source and the program
+    /// before.
     pub is_earlier: bool,
 }
 
@@ -156,7 +160,8 @@ impl<'a> Judge<'a> {
         judgment
     }
 
-    /// Judges a boundary; one between texts that is refuted with killed lanes that end, once more with lanes that continue as helpers.
+    /// Judges a boundary; one between texts that is refuted with killed lanes that end, once more with lanes that
+    /// continue as helpers.
     fn with_kills(&mut self, boundary: &Boundary<'_>) -> Judgment {
         let judgment = self.compare(boundary);
         if boundary.origin != Origin::Printed || !judgment.verdict.is_refuted() {
@@ -358,10 +363,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Runs the program after a boundary that follows the last one, and compares it with the outcomes of the program before.
+    /// Runs the program after a boundary that follows the last one, and compares it with the outcomes of the program
+    /// before.
     ///
     /// # Errors
-    /// The difference between the outcomes of an earlier program and those of the program before, if boundaries between them were proved.
+    /// The difference between the outcomes of an earlier program and those of the program before, if boundaries between
+    /// them were proved.
     fn follow(&mut self, boundary: &Boundary<'_>) -> Result<Verdict, Verdict> {
         if self.trail.has_skipped_runs {
             self.trail.has_skipped_runs = false;
@@ -384,8 +391,8 @@ impl<'a> Judge<'a> {
             .unwrap_or_else(|(at, difference)| refuted(boundary, envs[at].clone(), difference))
     }
 
-    /// Adds the words that the driver fills to the environments of the boundaries that follow each other, once selection has placed them, and runs
-    /// nir again if it reads them.
+    /// Adds the words that the driver fills to the environments of the boundaries that follow each other, once
+    /// selection has placed them, and runs nir again if it reads them.
     pub(super) fn add_driver_words(&mut self, shader: &Shader, program: &Program) {
         if !self.policy.runs() {
             return;
@@ -399,7 +406,8 @@ impl<'a> Judge<'a> {
         *outcomes = envs.iter().map(&mut run).collect();
     }
 
-    /// Compares a final program with the first one, if boundaries were proved since the last run: the proofs are tested together.
+    /// Compares a final program with the first one, if boundaries were proved since the last run: the proofs are tested
+    /// together.
     pub fn finish(&mut self, last: &Boundary<'_>) -> Option<Judgment> {
         if !std::mem::take(&mut self.trail.has_skipped_runs) || !self.policy.runs() {
             return None;
@@ -410,8 +418,8 @@ impl<'a> Judge<'a> {
         Some(Judgment { time: start.elapsed(), ..judgment })
     }
 
-    /// Replaces the answers on final code that passes where results are available at once, and that has a hazard: by a run on the machine
-    /// that shows it, or by *unknown*.
+    /// Replaces the answers on final code that passes where results are available at once, and that has a hazard: by a
+    /// run on the machine that shows it, or by *unknown*.
     fn time_matters(&mut self, boundary: &Boundary<'_>, answers: &mut Vec<Answer>) {
         let Some(program) = ir3_of(boundary.after) else { return };
         let Some(hazard) = hazard(program, boundary, &self.target) else { return };
@@ -427,7 +435,8 @@ impl<'a> Judge<'a> {
         answers.push(Answer { engine: EngineKind::Interpreter, verdict, time: start.elapsed() });
     }
 
-    /// Runs final code on a machine whose results come as late as they may, in the environments of the boundary and in more.
+    /// Runs final code on a machine whose results come as late as they may, in the environments of the boundary and in
+    /// more.
     fn late_run(&mut self, boundary: &Boundary<'_>, program: &Program) -> Option<Verdict> {
         let start = ThreadTime::now();
         let plain = final_code(program).ok().map(|(plain, ..)| plain);
@@ -496,7 +505,8 @@ fn is_failure_of_registers(answer: &Answer) -> bool {
     matches!(answer.verdict, Verdict::Unknown(Unknown::NotShown(NotShown::Registers(_))))
 }
 
-/// Returns true if a difference shows nothing: the text of a fence has none of the memories that it orders, and its word only some of them.
+/// Returns true if a difference shows nothing: the text of a fence has none of the memories that it orders, and its
+/// word only some of them.
 fn is_of_fence(boundary: &Boundary<'_>, difference: &Difference) -> bool {
     let fences = |side| {
         let program = ir3_of(side)?;

@@ -1,8 +1,9 @@
 //! Killed lanes that go on as helper lanes.
 //!
-//! In our model `kill` ends a lane for derivatives, too, as nir's `terminate` does; Mesa's schedulers move samples over a `kill`, both ways
-//! (docs/semantics.md, killed lanes). From a6xx on `kill` and `demote` are one word, so a killed lane of the hardware is a helper lane.
-//! A boundary that is refuted with the stricter meaning is checked once more with that of the hardware.
+//! In our model `kill` ends a lane for derivatives, too, as nir's `terminate` does; Mesa's schedulers move samples over
+//! a `kill`, both ways (docs/semantics.md, killed lanes). From a6xx on `kill` and `demote` are one word, so a killed
+//! lane of the hardware is a helper lane. A boundary that is refuted with the stricter meaning is checked once more
+//! with that of the hardware.
 //!
 //! It is undocumented whether killed lanes take part in votes and in reads of other lanes. A program that has any of
 //! them, in the same order with its kills on both sides, is *unknown* then.
@@ -43,8 +44,8 @@ fn kills(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Kill)
 }
 
-/// The kills, votes, elections and reads of other lanes after the preamble, as the text has them; between two kills by name, as the same lanes
-/// are active there.
+/// The kills, votes, elections and reads of other lanes after the preamble, as the text has them; between two kills by
+/// name, as the same lanes are active there.
 fn order(program: &Program) -> Vec<Opcode> {
     use Opcode::{
         AllMacro, AnyMacro, Ball, BallotMacro, Bany, BrcstActive, ElectMacro, Getlast, Getone, Kill, Movmsk,

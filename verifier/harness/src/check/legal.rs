@@ -49,8 +49,8 @@ impl Judged {
     }
 }
 
-/// Returns the first instruction that the hardware does not have, and the reason. With the instructions that were judged before in a
-/// compilation for the same target, only others are judged.
+/// Returns the first instruction that the hardware does not have, and the reason. With the instructions that were
+/// judged before in a compilation for the same target, only others are judged.
 pub fn illegal(program: &Program, target: &Target, extent: Extent, mut judged: Option<&mut Judged>) -> Option<String> {
     program.iter_instrs().find_map(|(_, instr)| {
         let data = &program.instrs[instr];
@@ -106,7 +106,8 @@ pub(super) fn unknown_flags(program: &Program, target: &Target) -> Option<String
     })
 }
 
-/// Returns true for meta instructions and macros, which become other instructions, and for aliases that have become part of others.
+/// Returns true for meta instructions and macros, which become other instructions, and for aliases that have become
+/// part of others.
 fn has_no_word(data: &InstrData) -> bool {
     let is_folded = data.opcode == Opcode::Alias && data.attrs == Attrs::None;
     is_folded || data.opcode.is_meta() || data.opcode.name().ends_with(".macro") || data.opcode.is_macro()
@@ -254,7 +255,8 @@ fn illegal_combination(data: &InstrData, target: &Target) -> Option<&'static str
     }
 }
 
-/// A move into the shared file: from general registers it converts no floats, and from shared ones only with a scalar ALU.
+/// A move into the shared file: from general registers it converts no floats, and from shared ones only with a scalar
+/// ALU.
 fn moved(data: &InstrData, src: Kind, scalar: bool, target: &Target) -> Option<&'static str> {
     let Attrs::Move { src: from, dst: to, .. } = data.attrs else { return None };
     let is_float = |ty: Type| matches!(ty, Type::F16 | Type::F32);
@@ -349,8 +351,8 @@ fn meta(data: &InstrData) -> Option<&'static str> {
 
 /// The reason why the encoder's tables have no word for an instruction, or why its word decodes to another one.
 fn without_word(program: &Program, data: &InstrData, target: &Target, extent: Extent) -> Option<String> {
-    // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no result, and does not look at its coordinates.
-    // Nor does a `bary.f` that only releases the memory of the varyings.
+    // The offset of a vector fetch may be a value until it becomes an immediate. A prefetch of a descriptor has no
+    // result, and does not look at its coordinates. Nor does a `bary.f` that only releases the memory of the varyings.
     let is_prefetch =
         matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo | Opcode::BaryF) && !has_result(data);
     let has_values =
@@ -443,7 +445,8 @@ struct Places {
 }
 
 impl Places {
-    /// The instruction with registers instead of values, without the marks that only the compiler uses. `None` if there are not enough.
+    /// The instruction with registers instead of values, without the marks that only the compiler uses. `None` if there
+    /// are not enough.
     fn of(program: &Program, data: &InstrData) -> Option<InstrData> {
         let mut data = data.clone();
         data.false_deps.clear();

@@ -11,13 +11,15 @@ use ir3_prove::simulation::{Limits, Obstacle};
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
-/// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of a small one.
+/// CPU time of a proof for each instruction: symbolic execution of a large program alone takes longer than the proof of
+/// a small one.
 const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 /// The default limit on the CPU time of a proof.
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 /// CPU time from which a proof that fails is long.
 const LONG_PROOF: Duration = Duration::from_millis(200);
-/// The divisor of the time of a proof after two long ones of the same program that failed for the same cause: runs decide.
+/// The divisor of the time of a proof after two long ones of the same program that failed for the same cause: runs
+/// decide.
 const HOPELESS: u32 = 8;
 
 /// The causes of long proofs of this program that failed: the next boundary has the same values, and hardly other ones.

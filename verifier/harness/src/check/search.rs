@@ -37,7 +37,8 @@ const MOST_LEARNED: usize = 4;
 const BATCH: usize = 8;
 /// Multiplier of the measuring budget for large programs.
 const WORK: u64 = 3;
-/// CPU time after which no environments are added while the runs depend on too little, in multiples of that where they depend on enough.
+/// CPU time after which no environments are added while the runs depend on too little, in multiples of that where they
+/// depend on enough.
 const PATIENCE: u32 = 6;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
 const MEASURED: u32 = 8;

@@ -6,9 +6,9 @@
 //! lane ([`Flippable`]), and counts as *seen* if an output, a store or the set of killed lanes changes. The share of
 //! seen sites bounds the value of *tested*.
 //!
-//! One run changes one site in each of several lanes, and a lane whose effects differ attributes them to its own site. In a reduction or a
-//! scan all effects may be those of a few lanes, the *observers*: every other try changes sites in these only. Where a lane differs in which
-//! nothing was changed, the group is bisected.
+//! One run changes one site in each of several lanes, and a lane whose effects differ attributes them to its own site.
+//! In a reduction or a scan all effects may be those of a few lanes, the *observers*: every other try changes sites in
+//! these only. Where a lane differs in which nothing was changed, the group is bisected.
 //!
 //! It is a lower bound: only the first execution of a site is changed, and the work for a program is limited.
 
@@ -65,7 +65,8 @@ impl SiteCount {
     }
 }
 
-/// The least sensitivity at which a boundary that was only run is a pass: of all sites, and of each class that few sites of others would hide.
+/// The least sensitivity at which a boundary that was only run is a pass: of all sites, and of each class that few
+/// sites of others would hide.
 pub const LEAST_SENSITIVITY: f64 = 0.7;
 
 /// The sites of a program, and the number of those that its runs depend on.
@@ -133,7 +134,8 @@ pub struct SensitivityProbe {
     runs: usize,
     /// Instructions that may still be executed.
     work: u64,
-    /// CPU time that runs with flips may still take: of programs that compute with undefined values, an instruction takes many times as long.
+    /// CPU time that runs with flips may still take: of programs that compute with undefined values, an instruction
+    /// takes many times as long.
     time: Duration,
     scratch: Scratch,
 }
@@ -162,9 +164,9 @@ impl SensitivityProbe {
         Self { time, ..self }
     }
 
-    /// A probe of a program of some language. One of nir is measured as the ir3 program that is selected from it, and one for Gen7 as that which is
-    /// selected from its [meaning](vec4::lift): the same values, one instruction each. Values in SSA form that no effect depends on do not count.
-    /// `None` if a language does not support the program.
+    /// A probe of a program of some language. One of nir is measured as the ir3 program that is selected from it, and
+    /// one for Gen7 as that which is selected from its [meaning](vec4::lift): the same values, one instruction each.
+    /// Values in SSA form that no effect depends on do not count. `None` if a language does not support the program.
     pub fn of(program: ProgramRef<'_>, target: &Target) -> Option<Self> {
         let selected = |shader: &Shader, target: &Target| {
             let mut selected = select(shader, target).ok()?;

@@ -8,12 +8,12 @@
 //! intersection over successors. A register that only some paths write stays undefined on the others. In other files
 //! (shared registers, predicates, addresses) a value that nothing writes makes the pair *unknown*.
 //!
-//! A fragment may have no result: no output and no access that is observed. Then its results are the values that nothing in it reads: of SSA form
-//! in the order of the text, of registers those that the program before writes last, if all of them are also such of the program after
-//! ([`TextPair::results`] names them).
+//! A fragment may have no result: no output and no access that is observed. Then its results are the values that
+//! nothing in it reads: of SSA form in the order of the text, of registers those that the program before writes last,
+//! if all of them are also such of the program after ([`TextPair::results`] names them).
 //!
-//! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from selection on.) If one of the two
-//! is, the program after has to wait for its results.
+//! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from
+//! selection on.) If one of the two is, the program after has to wait for its results.
 
 use super::boundary::{Boundary, BoundaryKind};
 use super::{Engines, Judge, NotShown, Policy, ProgramInputs, Search, Smt, Verdict};

@@ -80,8 +80,8 @@ fn lone_derivative(program: &Program) -> Option<String> {
     Some(format!("{block} has one of the two instructions of a derivative"))
 }
 
-/// Finds a result that is written before all sources are read, and is on top of one of them. Runs read all sources of a macro first, and take
-/// the first one of the two instructions of a derivative for both.
+/// Finds a result that is written before all sources are read, and is on top of one of them. Runs read all sources of a
+/// macro first, and take the first one of the two instructions of a derivative for both.
 fn early_result(program: &Program, target: &Target) -> Option<String> {
     let is_early = |&(_, instr): &(Block, Instr)| {
         let data = &program.instrs[instr];

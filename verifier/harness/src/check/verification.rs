@@ -176,7 +176,8 @@ impl Verification {
         })
     }
 
-    /// The environment of the first failure: `Some(None)` for a crash, or for a difference in the environments of the runs.
+    /// The environment of the first failure: `Some(None)` for a crash, or for a difference in the environments of the
+    /// runs.
     pub fn failing_env(&self) -> Option<Option<&Env>> {
         if self.crash().is_some() {
             return Some(None);

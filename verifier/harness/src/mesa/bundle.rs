@@ -4,14 +4,17 @@
 //! - `before.txt`, `after.txt`: both sections as the log has them;
 //! - `before.ir3` or `before.nir`, and `after.ir3`: the same programs with the recovered attributes;
 //! - `env.json`: the input;
-//! - `difference.txt`: the traces of both sides up to their first difference.
+//! - `difference.txt`: the traces of both sides up to their first difference;
+//! - `pair.json`: the title and the GPU, which [`PairFolder`](crate::report::pair::PairFolder) reads.
 
 use super::Checked;
 use crate::check::{Boundary, Engines, Refutation, Unknown, Verdict};
 use crate::report::bundle::folder;
 use crate::report::difference::FirstDifference;
+use crate::report::pair::metadata;
 use ir3_compiler::target::Target;
 use ir3_programs::mesa::Section;
+use ir3_programs::mesa::input::PAIR_FILE;
 use ir3_semantics::Snapshot;
 use ir3_semantics::support::panics::catch;
 use ir3_semantics::support::random::text_hash;
@@ -50,6 +53,7 @@ pub fn files(shader: &str, checked: &Checked<'_>, target: &Target) -> Option<Vec
     if let Ok(Ok(first)) = first {
         files.push(("difference.txt", first.to_string()));
     }
+    files.push((PAIR_FILE, metadata(&format!("{shader}: {}", checked.name), target)));
     Some(files)
 }
 

@@ -39,7 +39,8 @@ pub const WORDS: &str = "words";
 
 /// Checks the boundaries of a shader. `each` receives the verdicts, in order.
 ///
-/// An input that refutes one of them is tried at all that are not proved: if it refutes nir and the final code only, it names the pass.
+/// An input that refutes one of them is tried at all that are not proved: if it refutes nir and the final code only, it
+/// names the pass.
 pub fn check_shader<'a>(
     path: &Path,
     shader: &'a LogShader,
@@ -88,7 +89,8 @@ pub fn run_whole<'a>(
     has_both.then(|| Checked { name: WHOLE.to_owned(), ..sides.run([0, last], settings.fuel, runs) })
 }
 
-/// Checks the boundaries of a shader, in order, until `each` breaks: briefly, and once the CPU time is used up by runs alone.
+/// Checks the boundaries of a shader, in order, until `each` breaks: briefly, and once the CPU time is used up by runs
+/// alone.
 pub fn check_shader_within<'a>(
     path: &Path,
     shader: &'a LogShader,

@@ -146,7 +146,8 @@ const fn stage_name(stage: nir::Stage) -> Option<&'static str> {
     })
 }
 
-/// The text of a program as Mesa prints it: without our comments, and with serial numbers that do not depend on the stage.
+/// The text of a program as Mesa prints it: without our comments, and with serial numbers that do not depend on the
+/// stage.
 fn section(program: &Program) -> String {
     let mut numbered = program.clone();
     for (_, instr) in program.iter_instrs() {
@@ -225,8 +226,8 @@ fn prefetch_command(out: &mut String, data: &ir3::InstrData) -> Result<(), Print
     Ok(())
 }
 
-/// The first word of the driver parameters, and their number of vec4. Mesa's driver fills all of them, where ours fills those that the
-/// program reads: none of the others may be in a word that the program names.
+/// The first word of the driver parameters, and their number of vec4. Mesa's driver fills all of them, where ours fills
+/// those that the program reads: none of the others may be in a word that the program names.
 fn driver_params(
     consts: &ConstLayout,
     stage: nir::Stage,

@@ -11,7 +11,8 @@ use ir3_programs::mesa::Section;
 use ir3_programs::mesa::native::Native;
 use ir3_programs::mesa::shader::LogShader;
 
-/// The lines for entries of the lists of outputs and of inputs, by their names, with the locations (`ir3_shader_disasm`). `data` has a number.
+/// The lines for entries of the lists of outputs and of inputs, by their names, with the locations
+/// (`ir3_shader_disasm`). `data` has a number.
 const NAMED: [(&str, &str); 9] = [
     ("pos", "VARYING_SLOT_POS"),
     ("psize", "VARYING_SLOT_PSIZ"),
@@ -76,7 +77,8 @@ fn register_of(text: &str) -> Option<(PhysReg, bool)> {
     Some((PhysReg::new(number.parse().ok().filter(|&number| number < 64)?, component as u16), half))
 }
 
-/// Numbers for the driver, as lines or groups before the code or as words of the statistics, that are compared with nothing.
+/// Numbers for the driver, as lines or groups before the code or as words of the statistics, that are compared with
+/// nothing.
 const NOT_COMPARED: [&str; 9] = [
     "num_ubos",
     "num_driver_params",

@@ -1,5 +1,5 @@
-//! The test of a reduction as a command of the user, which gets the path of a file with the program: exit code 0 means that it is interesting, any
-//! other that it is not, as in `llvm-reduce`.
+//! The test of a reduction as a command of the user, which gets the path of a file with the program: exit code 0 means
+//! that it is interesting, any other that it is not, as in `llvm-reduce`.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
@@ -59,8 +59,8 @@ pub enum CommandError {
 }
 
 impl TestCommand {
-    /// Runs the command on a file. Its input is empty, and its output is not shown. It is killed, with all that it has started, when `stop`
-    /// is set.
+    /// Runs the command on a file. Its input is empty, and its output is not shown. It is killed, with all that it has
+    /// started, when `stop` is set.
     ///
     /// # Errors
     /// If the system does not start it.
@@ -68,7 +68,8 @@ impl TestCommand {
         let failed = |cause| CommandError::Start { command: self.program.display().to_string(), cause };
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A group of its own: it is killed with all that it has started, and an interrupt of the terminal reaches this process alone.
+        // A group of its own: it is killed with all that it has started, and an interrupt of the terminal reaches this
+        // process alone.
         let mut child = command.process_group(0).spawn().map_err(failed)?;
         let start = Instant::now();
         let mut pause = Duration::from_micros(200);

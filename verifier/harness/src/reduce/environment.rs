@@ -11,8 +11,8 @@
 //! - values for inputs that the program does not read are removed;
 //! - the seed is 0.
 //!
-//! Every step must decrease a measure, `EnvComplexity`, so the search terminates. Only values that differ from the seed's
-//! are explicit in the result.
+//! Every step must decrease a measure, `EnvComplexity`, so the search terminates. Only values that differ from the
+//! seed's are explicit in the result.
 
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, InterpMode, Intrinsic, IntrinsicOp, Shader, Stage};

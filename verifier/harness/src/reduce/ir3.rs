@@ -289,8 +289,8 @@ fn apply(program: &mut Program, step: &Ir3Step) -> bool {
     }
 }
 
-/// Replaces the uses of a value by a source of its class: an immediate, or another value. The read components stay, except of an
-/// immediate.
+/// Replaces the uses of a value by a source of its class: an immediate, or another value. The read components stay,
+/// except of an immediate.
 fn replace_uses(program: &mut Program, value: Value, with: &Src) {
     for data in program.instrs.values_mut() {
         for src in data.srcs.iter_mut().filter(|src| src.value() == Some(value)) {

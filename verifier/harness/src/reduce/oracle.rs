@@ -256,8 +256,8 @@ impl Oracle {
         self.checker = Checker::new(target, options).with_fuel(self.fuel);
     }
 
-    /// Returns true if a reduced program, whose compilation was stopped at the limits of candidates, has to be stopped at those of the guard
-    /// too. Otherwise candidates have these from now on.
+    /// Returns true if a reduced program, whose compilation was stopped at the limits of candidates, has to be stopped
+    /// at those of the guard too. Otherwise candidates have these from now on.
     pub(crate) fn confirms(&mut self, shader: &nir::Shader) -> bool {
         self.has_full_limits = true;
         let is_confirmed = !matches!(self.failure, Failure::Stopped(_)) || self.same(shader);

@@ -53,8 +53,8 @@ impl fmt::Display for PairVerdict {
     }
 }
 
-/// A description of the bug that a refutation shows, which a smaller pair has to keep: of the pair itself without a third argument, of a smaller one
-/// with that of the pair. `None` if it is not known.
+/// A description of the bug that a refutation shows, which a smaller pair has to keep: of the pair itself without a
+/// third argument, of a smaller one with that of the pair. `None` if it is not known.
 pub type Signature<'a> = &'a (dyn Fn(&Refutation, &Target, Option<&[String]>) -> Option<Vec<String>> + Sync);
 
 /// The verdict on a pair of programs.
@@ -75,8 +75,8 @@ pub struct PairOracle<'a> {
 }
 
 impl<'a> PairOracle<'a> {
-    /// Compares two programs, as `check` does. Candidates have the verdict and the signature of the two. Candidates of programs that are refuted are run in the one environment that shows it, if the
-    /// verdict is the same in it.
+    /// Compares two programs, as `check` does. Candidates have the verdict and the signature of the two. Candidates of
+    /// programs that are refuted are run in the one environment that shows it, if the verdict is the same in it.
     pub fn new(
         engines: Engines,
         target: Target,

@@ -38,8 +38,8 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
     /// The steps of a kind, the most promising first.
     fn list(&self, kind: usize) -> Vec<Self::Step>;
 
-    /// Applies steps, and removes dead code if `sweep`. Entities keep their numbers, so that other steps of the same list can be applied to
-    /// the result. `None` if nothing changes.
+    /// Applies steps, and removes dead code if `sweep`. Entities keep their numbers, so that other steps of the same
+    /// list can be applied to the result. `None` if nothing changes.
     fn edited(&self, steps: &[&Self::Step], sweep: bool) -> Option<Self>;
 
     /// Returns the subject without dead code. Entities keep their numbers.
@@ -56,7 +56,8 @@ pub trait Subject: Clone + PartialEq + Send + Sync {
         self.size().instructions <= SMALL
     }
 
-    /// Applies random changes that need not make it smaller. `None` if nothing has changed, it is not valid, or there are none.
+    /// Applies random changes that need not make it smaller. `None` if nothing has changed, it is not valid, or there
+    /// are none.
     fn shuffled(&self, _number: usize, _sweep: bool) -> Option<Self> {
         None
     }

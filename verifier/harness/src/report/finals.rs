@@ -1,4 +1,5 @@
-//! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a log.
+//! Final programs from files: an ir3 text after legalization, machine code, or the sections `AFTER: ir3_legalize` of a
+//! log.
 //!
 //! A log has more than one text of a final program. The pass prints the state of the compiler, but neither the types of
 //! memory accesses nor `(ei)` and `(eq)`, which are in the assembly after it; nor the starts of arrays, which the
@@ -365,8 +366,8 @@ fn take_releases(code: &mut Code, typed: &Code) {
     }
 }
 
-/// The positions of the instructions of a program in its words. The words of compute shaders of a7xx have `lock` and `unlock` before the end, which the text of the program
-/// does not have.
+/// The positions of the instructions of a program in its words. The words of compute shaders of a7xx have `lock` and
+/// `unlock` before the end, which the text of the program does not have.
 fn positions(code: &Code, decoded: &[Decoded]) -> Option<Vec<usize>> {
     let mut next = 0;
     let positions = code.instrs.values().map(|instr| {

@@ -1,16 +1,23 @@
-//! The evidence that two texts differ: the input, the first difference of both runs with its two instructions, and the instructions that computed
-//! the two values; as lines for a terminal, and as a folder.
+//! The evidence that two texts differ: the input, the first difference of both runs with its two instructions, and the
+//! instructions that computed the two values; as lines for a terminal, and as a folder.
 //!
-//! The folder has `README.md`, `before.nir` or `before.ir3`, `after.…`, `env.json` (the input) and `difference.txt` (the runs up to the difference).
+//! The folder has `README.md`, `before.nir` or `before.ir3`, `after.…`, `env.json` (the input), `difference.txt` (the
+//! runs up to the difference) and `pair.json` (the title and the GPU). [`PairFolder`] reads it again.
 
 use super::bundle::folder;
 use super::difference::FirstDifference;
-use crate::check::Refutation;
+use crate::check::{Boundary, Engines, Refutation, Verdict};
 use ir3_compiler::target::Target;
+use ir3_programs::input;
+use ir3_programs::mesa::InputError;
+use ir3_programs::mesa::input::{PAIR_FILE, is_pair_folder};
 use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::panics::catch;
 use ir3_semantics::support::random::text_hash;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -94,6 +101,7 @@ impl<'a> PairEvidence<'a> {
             ("env.json", env.to_json() + "\n"),
         ];
         files.extend(self.first.as_ref().map(|first| ("difference.txt", first.to_string())));
+        files.push((PAIR_FILE, metadata(&self.title, &self.target)));
         files
     }
 
@@ -115,6 +123,114 @@ impl<'a> PairEvidence<'a> {
         folder::write(&path, &self.files())?;
         Ok(path)
     }
+}
+
+/// The text of `pair.json`.
+pub(crate) fn metadata(title: &str, target: &Target) -> String {
+    let metadata = PairMetadata { title: title.to_owned(), gpu: target.name.to_owned() };
+    serde_json::to_string_pretty(&metadata).expect("strings are JSON") + "\n"
+}
+
+/// The content of `pair.json`.
+#[derive(Serialize, Deserialize)]
+struct PairMetadata {
+    title: String,
+    gpu: String,
+}
+
+/// An error of the folder of a refuted pair.
+#[derive(Debug, thiserror::Error)]
+pub enum PairFolderError {
+    /// A file of it cannot be read.
+    #[error("{path}: cannot be read: {cause}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// Its text is not of the expected form.
+    #[error("{path}: found {found}, expected {expected}", path = path.display())]
+    Invalid {
+        /// The file or the folder.
+        path: PathBuf,
+        /// The text that was found.
+        found: String,
+        /// The expected text.
+        expected: &'static str,
+    },
+    /// One of its programs cannot be read.
+    #[error(transparent)]
+    Program(#[from] InputError),
+}
+
+/// The folder of a refuted pair, which `mesa` and `check --failures` write.
+#[derive(Debug)]
+pub struct PairFolder {
+    /// The two sides and the comparison.
+    pub title: String,
+    /// The GPU.
+    pub target: Target,
+    /// The files of the program before and the program after.
+    pub programs: [PathBuf; 2],
+    /// The file of the input.
+    pub env: PathBuf,
+}
+
+impl PairFolder {
+    /// Reads a folder. `None` if it is not that of a pair.
+    ///
+    /// # Errors
+    /// If a file is missing, or is not of the expected form.
+    pub fn read(folder: &Path) -> Result<Option<Self>, PairFolderError> {
+        if !is_pair_folder(folder) {
+            return Ok(None);
+        }
+        let path = folder.join(PAIR_FILE);
+        let text = text_of(&path)?;
+        let PairMetadata { title, gpu } = serde_json::from_str(&text).map_err(|error| PairFolderError::Invalid {
+            path: path.clone(),
+            found: format!("a text that is not of this form ({error})"),
+            expected: "a title and a GPU",
+        })?;
+        let unknown = |_| PairFolderError::Invalid { path, found: format!("the GPU `{gpu}`"), expected: "a known GPU" };
+        let target = Target::by_name(&gpu).map_err(unknown)?;
+        let side = |name: &'static str, expected| {
+            let files = ["nir", "ir3", "vec4"].map(|end| folder.join(format!("{name}.{end}")));
+            let file = files.into_iter().find(|file| file.is_file());
+            let found = format!("no file `{name}.nir`, `{name}.ir3` or `{name}.vec4`");
+            file.ok_or_else(|| PairFolderError::Invalid { path: folder.to_owned(), found, expected })
+        };
+        let programs = [side("before", "the program before")?, side("after", "the program after")?];
+        Ok(Some(Self { title, target, programs, env: folder.join("env.json") }))
+    }
+
+    /// Runs both programs on the input. `None` if they do not differ.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn refutation(&self) -> Result<Option<Box<Refutation>>, PairFolderError> {
+        let Self { target, env: path, .. } = self;
+        let env = Env::from_json(&text_of(path)?).map_err(|error| PairFolderError::Invalid {
+            path: path.clone(),
+            found: error.to_string(),
+            expected: "an environment",
+        })?;
+        let load = |path: &PathBuf| {
+            let only = input::load(path, Some(*target))?.into_iter().next();
+            only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: path.clone() })
+        };
+        let [before, after] = [load(&self.programs[0])?, load(&self.programs[1])?];
+        let boundary = Boundary::of_texts((&before).into(), (&after).into());
+        match Engines::interpreter().judge(&boundary, target, &[env]).verdict {
+            Verdict::Refuted(refutation) => Ok(Some(refutation)),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, PairFolderError> {
+    fs::read_to_string(path).map_err(|cause| PairFolderError::Unreadable { path: path.to_owned(), cause })
 }
 
 /// The bug that a refutation shows, without the parts that reduction changes: the operations where both runs first

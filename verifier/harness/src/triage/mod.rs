@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use crate::report::bundle;
 use crate::report::bundle::{Case, Evidence, ReduceError};
 use group::Member;
+use ir3_programs::mesa::input::is_pair_folder;
 
 /// Options of a triage.
 #[derive(Clone, Debug)]
@@ -118,7 +119,13 @@ fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<TriageProb
         if bundle::is_bundle(&path) {
             bundles.push(path);
         } else if fs::read_dir(&path)?.any(|entry| entry.is_ok_and(|entry| entry.path().is_file())) {
-            let error = "found no bundle.json, expected a bundle".into();
+            let error = match is_pair_folder(&path) {
+                true => {
+                    "found a refuted pair, which cannot be compiled again, expected a bundle: `ir3-equiv show` writes its page"
+                }
+                false => "found no bundle.json, expected a bundle",
+            };
+            let error = error.into();
             problems.push(TriageProblem { path, error });
         } else {
             walk(&path, bundles, problems)?;

@@ -37,7 +37,8 @@ pub(super) fn is_covered(opcode: Opcode) -> bool {
     !JOINED.contains(&opcode) && !BRANCHES.contains(&opcode)
 }
 
-/// The opcodes that have the operands of an opcode: those of its family, and in a final program the one that a pass replaces by it.
+/// The opcodes that have the operands of an opcode: those of its family, and in a final program the one that a pass
+/// replaces by it.
 fn alike(family: Family, opcode: Opcode, property: Property) -> impl Iterator<Item = Opcode> {
     let base = move |opcode: Opcode| {
         match opcode.family() {

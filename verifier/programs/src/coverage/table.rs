@@ -8,7 +8,8 @@ use super::accepted::{Accepted, Status};
 use super::{Family, Seen};
 use ir3_compiler::target::Target;
 
-/// The counts of one or several runs, by name, so that a file is readable after the tables of the compiler have changed.
+/// The counts of one or several runs, by name, so that a file is readable after the tables of the compiler have
+/// changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// The programs.
@@ -102,7 +103,8 @@ impl Table {
         Family::ALL.map(row).into()
     }
 
-    /// The table as text: shares, then the cells that are missing, those that are open, and those that are impossible, with the reason.
+    /// The table as text: shares, then the cells that are missing, those that are open, and those that are impossible,
+    /// with the reason.
     pub fn text(&self) -> String {
         let rows = self.rows();
         let gpus: Vec<&str> = self.gpus.iter().map(String::as_str).collect();

@@ -28,7 +28,8 @@ fn seen_in(programs: u64, features: Features) -> Seen {
     seen
 }
 
-/// The least share of the cells that selection accepts, in percent, that 400 programs of all profiles and 200 of `operations` have.
+/// The least share of the cells that selection accepts, in percent, that 400 programs of all profiles and 200 of
+/// `operations` have.
 const FLOORS: [(Family, f64); 3] = [(Family::Alu, 38.0), (Family::Intrinsics, 30.0), (Family::Textures, 35.0)];
 
 #[test]

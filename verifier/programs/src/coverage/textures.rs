@@ -1,4 +1,5 @@
-//! Texture operations: an operation and a kind of source, a type of the result, a number of coordinates, a flag; and pairs of sources.
+//! Texture operations: an operation and a kind of source, a type of the result, a number of coordinates, a flag; and
+//! pairs of sources.
 
 use ir3_compiler::nir::{AluType, BaseType, Function, Tex, TexOp, TexSrcKind};
 

@@ -14,7 +14,8 @@ pub(super) fn out_of_loops(program: &mut Program, _: &Target, random: &mut Rando
     let consts_change = consts_change(program);
     let mut analysis = LoopAnalysis::new(program);
     let mut any = false;
-    // Inner loops first, in reverse order of headers: an instruction that leaves an inner loop can leave the outer one next.
+    // Inner loops first, in reverse order of headers: an instruction that leaves an inner loop can leave the outer one
+    // next.
     for the_loop in loops(program, &analysis.dominators).iter().rev() {
         for block in program.layout.clone() {
             if !the_loop.body.contains(block) {

@@ -173,8 +173,8 @@ fn pair(seed: u64, number: u64, kind: &'static str, method: Method, machine: &Ta
                 target = source.clone();
                 cut && blocks::merge(&mut target, machine, &mut random)
             }
-            // An undefined value of the shader, or an output that is not stored on all paths, may be resolved differently on the two
-            // sides, so neither refines the other.
+            // An undefined value of the shader, or an output that is not stored on all paths, may be resolved
+            // differently on the two sides, so neither refines the other.
             Method::OtherLimit
                 if undefined_values > 0 || reads_undefined(&compiled(Stage::Select, RegisterLimit::Target)?) =>
             {

@@ -71,7 +71,8 @@ impl<T> Lists<T> {
     }
 }
 
-/// The arithmetic operations that selection accepts for a GPU with any operands, each with a width of its unsized operands (32 if it has none).
+/// The arithmetic operations that selection accepts for a GPU with any operands, each with a width of its unsized
+/// operands (32 if it has none).
 pub fn operations(target: &Target) -> &'static [(Op, u8)] {
     static LISTS: Lists<(Op, u8)> = Lists::new();
     LISTS.of(target, |target| {
@@ -102,7 +103,8 @@ pub fn part_operations(target: &Target) -> &'static [(Op, u8)] {
     })
 }
 
-/// The bits of the parts of a value that an operation extracts or inserts: its second operand is the number of a part, and known.
+/// The bits of the parts of a value that an operation extracts or inserts: its second operand is the number of a part,
+/// and known.
 pub fn part_bits(op: Op) -> Option<u8> {
     match op {
         Op::ExtractU8 | Op::ExtractI8 | Op::InsertU8 => Some(8),

@@ -2,6 +2,7 @@
 //! of memory among them; with the words of the sums in branches and loops. This is the input language of the scalar
 //! backend for Gen7, and nothing else.
 
+use super::config::CONFIG;
 use super::scopes::Scopes;
 use super::{Choices, Features, Generated, MAX_INSTRUCTIONS};
 use ir3_compiler::nir::{AluType, Builder, Def, Index, IntrinsicOp, Op, Stage};
@@ -111,13 +112,13 @@ impl<C: Choices> Generator<'_, C> {
         // Recent values more often, so that chains come about.
         let recent = of_kind.len().saturating_sub(4);
         match kind {
-            Kind::Word if self.c.chance(40) => {
+            Kind::Word if self.c.chance(CONFIG.constant_word) => {
                 let bits = self.c.pick(&CONSTANTS);
                 self.b.constant(32, bits.into())
             }
-            Kind::Wide if of_kind.is_empty() || self.c.chance(60) => self.wide(),
-            Kind::Bool if of_kind.is_empty() || self.c.chance(160) => self.compare(),
-            _ if self.c.chance(150) => of_kind[recent + self.c.below(of_kind.len() - recent)],
+            Kind::Wide if of_kind.is_empty() || self.c.chance(CONFIG.new_wide) => self.wide(),
+            Kind::Bool if of_kind.is_empty() || self.c.chance(CONFIG.new_comparison) => self.compare(),
+            _ if self.c.chance(CONFIG.recent_value) => of_kind[recent + self.c.below(of_kind.len() - recent)],
             _ => of_kind[self.c.below(of_kind.len())],
         }
     }
@@ -154,7 +155,7 @@ impl<C: Choices> Generator<'_, C> {
         let pair = self.c.pick(&HALVES);
         let words: Vec<Def> = (0..pair[0].info().inputs.len()).map(|_| self.word()).collect();
         let mut other = words.clone();
-        if self.c.chance(60) {
+        if self.c.chance(CONFIG.swapped_halves) {
             other.swap(0, 1);
         }
         match self.c.below(5) {
@@ -168,7 +169,7 @@ impl<C: Choices> Generator<'_, C> {
             _ => {
                 let low = self.alu(Kind::Word, pair[0], &words);
                 // Something between the halves of a pair.
-                if self.c.chance(60) {
+                if self.c.chance(CONFIG.statement_between_halves) {
                     self.statement(3);
                 }
                 let high = self.alu(Kind::Word, pair[1], &other);
@@ -181,7 +182,7 @@ impl<C: Choices> Generator<'_, C> {
     fn written_out(&mut self) {
         let [a, b, c, d] = [0; 4].map(|_| self.word());
         let low = self.alu(Kind::Word, Op::Iadd, &[a, b]);
-        let addend = if self.c.chance(128) { a } else { b };
+        let addend = if self.c.even() { a } else { b };
         let test = self.alu(Kind::Bool, Op::Ult, &[low, addend]);
         let carry = self.b.alu(Op::B2i32, &[test]);
         let high = match self.c.below(4) {
@@ -211,7 +212,7 @@ impl<C: Choices> Generator<'_, C> {
         let offset = self.c.below(4) as u64;
         let offset = self.b.constant(32, offset);
         let align = [Index::AlignMul(4)];
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.load_of_sum) {
             let value = self.b.intrinsic(IntrinsicOp::LoadGlobalIr3, 1, 32, &[address, offset], align);
             self.add(Kind::Word, value.expect("a result"));
         } else {

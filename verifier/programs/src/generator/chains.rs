@@ -6,6 +6,7 @@
 //! alike, and a value is mostly read as itself: a conversion that rounds, and a product before it, are neighbours in
 //! one of a few chains.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, BaseType, Op, Operand};
 use smallvec::SmallVec;
 
@@ -46,7 +47,7 @@ const KINDS: &[&[Op]] = &[
 impl<C: Choices> Generator<'_, C> {
     /// A chain. Any operation that selection accepts may be in it, and conversions often are.
     pub(super) fn chain(&mut self) {
-        if self.weights.operation != 0 && self.c.chance(190) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.chain_of_kinds) {
             return self.chain_of_kinds();
         }
         let any = self.value(32);
@@ -57,7 +58,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         for _ in 0..2 + self.c.below(3) {
             let list = self.drawn_operations();
-            let converts = self.c.chance(100);
+            let converts = self.c.chance(CONFIG.converting_chain);
             // One of the table that reads a scalar of this width, from a random place on.
             let start = self.c.below(list.len());
             let fits = |&&(op, width): &&(Op, u8)| {
@@ -88,13 +89,13 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A chain by kinds of operations, of scalars or vectors.
     fn chain_of_kinds(&mut self) {
-        let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
+        let components = if self.c.chance(CONFIG.scalar_chain) { 1 } else { 2 + self.c.below(3) as u8 };
         let mut bits = self.c.pick(&[32, 32, 32, 16, 16, 8, 64, 1]);
         let mut src = self.any_operand(BaseType::Uint, bits, components);
         let mut base = None;
         for _ in 0..2 + self.c.below(3) {
             // Rarely, the bits of a float are read as an integer, or the other way round.
-            let read_as = if self.c.chance(220) { base } else { None };
+            let read_as = if self.c.chance(CONFIG.chain_as_itself) { base } else { None };
             let Some((op, place)) = self.next_of_kind(read_as, bits) else { break };
             let mut srcs = SmallVec::<[AluSrc; 4]>::new();
             for (i, input) in op.info().inputs.iter().enumerate() {
@@ -102,7 +103,7 @@ impl<C: Choices> Generator<'_, C> {
                 srcs.push(if i == place { src } else { self.any_operand(input.ty.base, width, components) });
             }
             let def = self.b.alu_swizzled(op, components, &srcs);
-            if self.c.chance(16) {
+            if self.c.chance(CONFIG.chain_with_reader) {
                 // It has another reader.
                 self.define(def);
             }
@@ -112,10 +113,11 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(src.def, 256);
     }
 
-    /// An operation that selection accepts of a random kind, rarely of all, and its operand that takes a value of this type and width.
+    /// An operation that selection accepts of a random kind, rarely of all, and its operand that takes a value of this
+    /// type and width.
     fn next_of_kind(&mut self, base: Option<BaseType>, bits: u8) -> Option<(Op, usize)> {
         let list = self.drawn_operations();
-        if self.c.chance(70) {
+        if self.c.chance(CONFIG.chain_of_any) {
             let (op, width) = self.c.pick(list);
             let place = self.c.below(op.info().inputs.len());
             let is_read_as = base
@@ -151,7 +153,8 @@ fn takes(input: &Operand, bits: u8) -> bool {
     input.components <= 1 && [0, bits].contains(&input.ty.size)
 }
 
-/// The width of an operation's operands without a width of their own, where operand `place` has `bits`: its width in the list of operations.
+/// The width of an operation's operands without a width of their own, where operand `place` has `bits`: its width in
+/// the list of operations.
 fn bits_of_unsized(op: Op, place: usize, bits: u8) -> u8 {
     match op.info().inputs[place].ty.size {
         0 => bits,

@@ -39,6 +39,11 @@ pub trait Choices {
         u32::from(self.byte()) + of_256 >= 256
     }
 
+    /// Returns true with probability 1/2; false if the source is exhausted.
+    fn even(&mut self) -> bool {
+        self.chance(128)
+    }
+
     /// Draws one element of a non-empty slice.
     fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]

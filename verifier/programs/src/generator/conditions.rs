@@ -1,5 +1,6 @@
 //! Conditions: trees of `and`, `or` and `not` over comparisons, defined where a branch reads them.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op};
 
 use super::Generator;
@@ -19,13 +20,14 @@ impl<C: Choices> Generator<'_, C> {
         if trees > 0 && self.c.chance(trees) {
             return self.decision();
         }
-        match self.lane.filter(|_| !self.pool.only_uniform && self.c.chance(80)) {
+        match self.lane.filter(|_| !self.pool.only_uniform && self.c.chance(CONFIG.condition_of_lane)) {
             Some(lane) => self.bit_of(lane),
             None => self.value(1),
         }
     }
 
-    /// Compares words of the constant file with each other or with a constant: the same in all lanes, as its definition shows.
+    /// Compares words of the constant file with each other or with a constant: the same in all lanes, as its definition
+    /// shows.
     pub(super) fn uniform_comparison(&mut self) -> Def {
         let zero = self.b.constant(32, 0);
         let mut word = || {
@@ -34,7 +36,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         let (x, y) = (word(), word());
         let op = self.c.pick(COMPARISONS);
-        let y = if self.c.chance(128) { y } else { self.some_constant(32) };
+        let y = if self.c.even() { y } else { self.some_constant(32) };
         self.b.alu(op, &[x, y])
     }
 
@@ -46,7 +48,7 @@ impl<C: Choices> Generator<'_, C> {
         let Some(word) = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[at], [base]) else {
             return self.value(1);
         };
-        let other = if self.c.chance(128) { self.value(32) } else { self.some_constant(32) };
+        let other = if self.c.even() { self.value(32) } else { self.some_constant(32) };
         let op = self.c.pick(COMPARISONS);
         self.b.alu(op, &[word, other])
     }
@@ -64,14 +66,14 @@ impl<C: Choices> Generator<'_, C> {
     fn decision(&mut self) -> Def {
         let depth = 1 + self.c.below(3);
         let mut root = self.tree(depth);
-        if self.c.chance(24) {
-            let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
+        if self.c.chance(CONFIG.vote) {
+            let op = if self.c.even() { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
             root = self.b.intrinsic(op, 1, 1, &[root], []).unwrap_or(root);
-            if self.c.chance(80) {
+            if self.c.chance(CONFIG.negated_vote) {
                 root = self.b.alu(Op::Inot, &[root]);
             }
         }
-        if self.c.chance(50) {
+        if self.c.chance(CONFIG.tree_with_readers) {
             self.pool.add(&self.b, root);
             self.pool.mark_used(root);
         }
@@ -82,13 +84,13 @@ impl<C: Choices> Generator<'_, C> {
         if depth == 0 {
             return self.leaf();
         }
-        if self.c.chance(72) {
+        if self.c.chance(CONFIG.negated_tree) {
             let x = self.tree(depth - 1);
             return self.b.alu(Op::Inot, &[x]);
         }
         let op = self.c.pick(JOINS);
         let x = self.tree(depth - 1);
-        let other = if self.c.chance(128) { 0 } else { depth - 1 };
+        let other = if self.c.even() { 0 } else { depth - 1 };
         let y = self.tree(other);
         self.b.alu(op, &[x, y])
     }
@@ -106,7 +108,7 @@ impl<C: Choices> Generator<'_, C> {
                 let op = self.c.pick(COMPARISONS);
                 let srcs = [self.value(32), self.value(32)];
                 let comparison = self.b.alu(op, &srcs);
-                if self.c.chance(40) {
+                if self.c.chance(CONFIG.leaf_with_readers) {
                     self.pool.add(&self.b, comparison);
                     self.pool.mark_used(comparison);
                 }

@@ -4,10 +4,10 @@
 //! when the counter reaches its limit, with any other exits. Limits shrink with nesting, so the number of
 //! iterations of a whole program is bounded by construction.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Block, Def, IntrinsicOp, JumpKind, Op, Stage};
 
 use super::Generator;
-use super::WITNESSED_PHIS;
 use super::choices::Choices;
 
 /// A loop under construction.
@@ -46,12 +46,12 @@ impl<C: Choices> Generator<'_, C> {
         self.some_constant(bits)
     }
 
-    /// A source of a phi: where there are uniform values, often one of these, so that the phi or the copy that it becomes is in a shared
-    /// register, too.
+    /// A source of a phi: where there are uniform values, often one of these, so that the phi or the copy that it
+    /// becomes is in a shared register, too.
     fn phi_source(&mut self, bits: u8) -> Def {
         if bits == 32
             && self.weights.uniform > 0
-            && self.c.chance(60)
+            && self.c.chance(CONFIG.uniform_phi_source)
             && let Some(uniform) = self.pool.uniform(self.c)
         {
             return uniform;
@@ -63,7 +63,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.c.chance(self.style.half_phis) {
             return 16;
         }
-        if self.weights.operation != 0 && self.c.chance(10) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.phi_of_8_bits) {
             return 8;
         }
         match self.c.below(16) {
@@ -83,11 +83,11 @@ impl<C: Choices> Generator<'_, C> {
             let condition = self.uniform_comparison();
             return self.branch_between(condition, budget);
         }
-        if self.weights.operation != 0 && self.c.chance(8) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.constant_branch) {
             let condition = self.some_constant(1);
             return self.branch_between(condition, budget);
         }
-        if self.c.chance(30)
+        if self.c.chance(CONFIG.quad_branch)
             && let Some(condition) = self.quad_condition()
         {
             self.divergence += 1;
@@ -149,17 +149,19 @@ impl<C: Choices> Generator<'_, C> {
         phi
     }
 
-    /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent already.
+    /// Like [`branch_on`](Self::branch_on); the condition is the same in all lanes, or the arms count as divergent
+    /// already.
     fn branch_between(&mut self, condition: Def, budget: u32) {
         let count = 1 + self.c.below(self.style.phis);
         let mut widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
-        // Values from before the branch that one arm hands on in another order: a cycle of copies where their registers are the same.
+        // Values from before the branch that one arm hands on in another order: a cycle of copies where their registers
+        // are the same.
         let mut turned = Vec::new();
         if count > 1 && self.c.chance(self.style.permutations) {
             widths.fill(self.c.pick(&[32, 32, 16]));
             turned = (0..count).map(|_| self.value(widths[0])).collect();
         }
-        let has_vector = self.weights.operation != 0 && self.c.chance(16);
+        let has_vector = self.weights.operation != 0 && self.c.chance(CONFIG.vector_phi);
         let vector = has_vector.then(|| (self.c.pick(&[32, 32, 16, 64, 8]), 2 + self.c.below(3) as u8));
 
         self.b.begin_if(condition);
@@ -173,7 +175,7 @@ impl<C: Choices> Generator<'_, C> {
 
         self.b.begin_else();
         self.uniform_arm();
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.other_arm) {
             self.region(budget / 2);
         }
         let mut otherwise = self.arm(mark, &widths);
@@ -196,7 +198,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.set_phi_src(phi, *block, values[i]);
             }
             self.b.set_phi_src(phi, otherwise.0, otherwise.1[i]);
-            self.define_seen(phi, WITNESSED_PHIS);
+            self.define_seen(phi, CONFIG.witnessed_phi);
         }
         if let (Some((bits, components)), Some(second)) = (vector, second) {
             let phi = self.b.phi(components, bits);
@@ -204,7 +206,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.set_phi_src(phi, *block, first);
             }
             self.b.set_phi_src(phi, otherwise.0, second);
-            self.define_seen(phi, WITNESSED_PHIS);
+            self.define_seen(phi, CONFIG.witnessed_phi);
         }
     }
 
@@ -220,7 +222,7 @@ impl<C: Choices> Generator<'_, C> {
                 Some(folded) if i == 0 && bits == 32 => folded,
                 Some(folded) if i == 0 && bits == 16 => self.b.alu(Op::U2u16, &[folded]),
                 _ => {
-                    if self.c.chance(4) && bits != 1 {
+                    if self.c.chance(CONFIG.undefined_phi_source) && bits != 1 {
                         self.b.undef(1, bits)
                     } else {
                         self.phi_source(bits)
@@ -233,10 +235,10 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Ends an arm with `break` or `continue`, if it is in a loop.
     fn maybe_jump(&mut self) -> bool {
-        if self.loops.is_empty() || !self.c.chance(90) {
+        if self.loops.is_empty() || !self.c.chance(CONFIG.jump_of_arm) {
             return false;
         }
-        if self.c.chance(150) {
+        if self.c.chance(CONFIG.break_of_arm) {
             self.leave_loop(None)
         } else {
             self.continue_loop()
@@ -280,7 +282,7 @@ impl<C: Choices> Generator<'_, C> {
             let value = match (i, inner) {
                 (0, _) => next,
                 _ if rotate => self.rotated(&phis, i, step),
-                (_, Some(inner)) if bits == 32 && self.c.chance(100) => inner,
+                (_, Some(inner)) if bits == 32 && self.c.chance(CONFIG.inner_counter_carried) => inner,
                 _ => self.component_of_vector(bits).unwrap_or_else(|| self.value(bits)),
             };
             match self.loops.last_mut().and_then(|frame| frame.construct.as_mut()) {
@@ -293,7 +295,7 @@ impl<C: Choices> Generator<'_, C> {
     /// Sometimes, in programs of all operations, a component of a vector: values that one instruction has written
     /// together are used separately.
     fn component_of_vector(&mut self, bits: u8) -> Option<Def> {
-        if self.weights.operation == 0 || !self.c.chance(60) {
+        if self.weights.operation == 0 || !self.c.chance(CONFIG.carried_component) {
             return None;
         }
         let vector = self.pool.vector(self.c, Some(bits))?;
@@ -304,7 +306,7 @@ impl<C: Choices> Generator<'_, C> {
     /// Conditions on uniform values, computed in each iteration and used by branches after the loop: lanes that have
     /// left it keep the condition of their last iteration, while others continue.
     fn loop_carried_queries(&mut self) -> Vec<Def> {
-        if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(40) {
+        if self.weights.operation == 0 || self.pool.only_uniform || !self.c.chance(CONFIG.carried_query) {
             return Vec::new();
         }
         let count = self.c.pick(&[1, 2, 6]);
@@ -330,7 +332,7 @@ impl<C: Choices> Generator<'_, C> {
                 phi
             })
             .collect();
-        let changes = self.c.chance(170);
+        let changes = self.c.chance(CONFIG.changed_by_construct);
         for (i, (&(phi, bits, _), mut value)) in phis.iter().zip(handed_on).enumerate() {
             if changes && bits == 32 && i > 0 {
                 value = self.b.alu(Op::Iadd, &[value, next]);
@@ -382,7 +384,7 @@ impl<C: Choices> Generator<'_, C> {
     /// lanes that left in different iterations.
     fn after_loop(&mut self, header: &[Def]) {
         for &def in header {
-            let other = self.pool.uniform(self.c).filter(|_| self.c.chance(128));
+            let other = self.pool.uniform(self.c).filter(|_| self.c.even());
             let other = other.unwrap_or_else(|| self.some_constant(32));
             let op = self.c.pick(&[Op::Iadd, Op::Imul, Op::Ixor, Op::Ishl, Op::Umax]);
             let result = self.b.alu(op, &[def, other]);
@@ -399,18 +401,19 @@ impl<C: Choices> Generator<'_, C> {
             && self.c.chance(self.style.kills / 2)
     }
 
-    /// A place where some lanes leave the loop or begin the next iteration, perhaps after some code of their own, and code for the others.
+    /// A place where some lanes leave the loop or begin the next iteration, perhaps after some code of their own, and
+    /// code for the others.
     fn exit(&mut self, budget: u32) {
         let condition = self.condition();
         self.b.begin_if(condition);
         let mark = self.pool.mark();
         let mut first = None;
-        if self.style.exits > 1 && self.c.chance(100) && self.b.depth() < MAX_DEPTH {
+        if self.style.exits > 1 && self.c.chance(CONFIG.region_before_exit) && self.b.depth() < MAX_DEPTH {
             self.region(budget);
             let unread = self.pool.take_unread(mark, 8);
             first = self.fold(&unread);
         }
-        if self.style.exits > 1 && self.c.chance(60) {
+        if self.style.exits > 1 && self.c.chance(CONFIG.continue_instead) {
             self.continue_loop();
         } else {
             self.leave_loop(first);
@@ -433,7 +436,7 @@ impl<C: Choices> Generator<'_, C> {
         let zero = self.b.constant(32, 0);
         let one = self.b.constant(32, 1);
         // A limit that differs between lanes makes the loop divergent.
-        let limit = if self.c.chance(90) {
+        let limit = if self.c.chance(CONFIG.divergent_limit) {
             let spread = self.value(32);
             let mask = self.b.constant(32, 3);
             self.b.alu(Op::Iand, &[spread, mask])
@@ -442,10 +445,10 @@ impl<C: Choices> Generator<'_, C> {
         };
         let count = 1 + self.c.below(self.style.phis);
         let mut widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
-        if count > 3 && self.c.chance(128) {
+        if count > 3 && self.c.even() {
             widths.fill(self.c.pick(&[32, 32, 16]));
         }
-        let constant = self.c.chance(64);
+        let constant = self.c.chance(CONFIG.constant_start);
         let initial: Vec<Def> = widths.iter().map(|&bits| self.first_iteration(bits, constant)).collect();
         let exit_count = 1 + self.c.below(2);
         let exits = (0..exit_count).map(|_| (self.phi_width(), Vec::new())).collect();
@@ -462,14 +465,14 @@ impl<C: Choices> Generator<'_, C> {
             phis.push((phi, bits, 1));
         }
         for &(phi, ..) in &phis {
-            self.define_seen(phi, WITNESSED_PHIS);
+            self.define_seen(phi, CONFIG.witnessed_phi);
         }
         let next = self.b.alu(Op::Iadd, &[counter, one]);
         self.define(next);
         let queries = self.loop_carried_queries();
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
-        let has_construct = self.weights.operation != 0 && self.c.chance(40);
+        let has_construct = self.weights.operation != 0 && self.c.chance(CONFIG.continue_construct);
         let construct = has_construct.then(|| vec![Vec::new(); phis.len()]);
         self.loops.push(LoopFrame { phis, next, exits, depth, construct, last: None, inner: None });
         // Values of the header dominate the code after the loop as well.
@@ -480,7 +483,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.ends_lanes_of_loop() {
             // The lanes end here, or at the end of the iteration, and none continues after the loop from there.
             match self.loops.last_mut() {
-                Some(frame) if self.c.chance(100) => frame.last = Some(done),
+                Some(frame) if self.c.chance(CONFIG.ends_with_iteration) => frame.last = Some(done),
                 _ => _ = self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[done], []),
             }
             self.killed = true;
@@ -498,7 +501,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.region(budget);
         for _ in 0..self.c.below(self.style.exits + 1) {
-            if self.c.chance(60) || self.style.exits > 1 {
+            if self.c.chance(CONFIG.loop_exit) || self.style.exits > 1 {
                 self.exit(budget / 4);
             }
         }
@@ -507,7 +510,7 @@ impl<C: Choices> Generator<'_, C> {
             self.define(folded);
         }
         debug_assert_eq!(self.b.depth(), self.loops.last().map_or(0, |l| l.depth));
-        if self.c.chance(30) {
+        if self.c.chance(CONFIG.last_block_leaves) {
             self.last_block_leaves(budget);
         } else {
             self.close_iteration();
@@ -524,19 +527,19 @@ impl<C: Choices> Generator<'_, C> {
                 for (block, value) in sources {
                     self.b.set_phi_src(phi, block, value);
                 }
-                self.define_seen(phi, WITNESSED_PHIS);
+                self.define_seen(phi, CONFIG.witnessed_phi);
             }
         }
         let depth = self.b.depth();
         if let Some(around) = self.loops.last_mut().filter(|around| around.depth == depth) {
             around.inner = Some(next);
         }
-        if self.c.chance(80) {
+        if self.c.chance(CONFIG.readers_of_header) {
             for def in header {
                 self.define(def);
             }
         }
-        if self.weights.operation != 0 && self.c.chance(60) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.after_loop) {
             self.after_loop(&header);
         }
         queries.iter().for_each(|&query| self.branch_on(query, 10));

@@ -5,6 +5,7 @@
 //! own and is an output at the end; all others are undefined.
 
 use super::choices::Choices;
+use super::config::CONFIG;
 use ir3_compiler::ir3::{
     Attrs, BlockData, Builder, Dst, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, RegFile, Round,
     ShaderStage, Src, SrcOperand, Type, WriteMask,
@@ -178,10 +179,11 @@ fn parallel_copy<C: Choices>(
         if let Some(to) = run(c, &registers.list, count)
             && written.mark(target, registers.class, to, count)
         {
-            // Shared registers are read by copies to general ones, too. There are none the other way, so no cycle is of both files.
+            // Shared registers are read by copies to general ones, too. There are none the other way, so no cycle is of
+            // both files.
             let (is_general, half) = (registers.class.file == RegFile::General, registers.class.half);
             let shared = classes.iter().find(|other| other.class.file == RegFile::Shared && other.class.half == half);
-            let from = shared.filter(|_| is_general && c.chance(24)).unwrap_or(registers);
+            let from = shared.filter(|_| is_general && c.chance(CONFIG.copy_from_shared)).unwrap_or(registers);
             data.dsts.push(dst(registers.class, to, count));
             data.srcs.push(src(from.class, operand(c, from, count, registers.class.file), count));
         }

@@ -3,6 +3,7 @@
 //! The generator draws most operations from those with a form in SPIR-V. The others are replaced when the program is
 //! complete: the result of an instruction without a form becomes one of its operands, converted to its width.
 
+use super::config::CONFIG;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{
     Alu, AluSrc, Block, Def, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op, Shader, Stage,
@@ -71,13 +72,14 @@ const DERIVATIVES: [IntrinsicOp; 6] = [
 ];
 
 impl<C: Choices> Generator<'_, C> {
-    /// In programs for drivers: system values and inputs of the stage, and derivatives, of which other programs have few.
+    /// In programs for drivers: system values and inputs of the stage, and derivatives, of which other programs have
+    /// few.
     pub(super) fn inputs_of_stage(&mut self) {
         if !self.features.driver || self.weights.operation == 0 {
             return;
         }
         for _ in 0..self.c.below(5) {
-            if self.b.shader().stage == Stage::Fragment && self.c.chance(100) {
+            if self.b.shader().stage == Stage::Fragment && self.c.chance(CONFIG.driver_derivative) {
                 let bits = self.c.pick(&[32, 32, 16]);
                 let (value, op) = (self.value(bits), self.c.pick(&DERIVATIVES));
                 let derivative = self.b.intrinsic(op, 1, bits, &[value], []);
@@ -178,7 +180,8 @@ fn is_value(function: &Function, def: Def) -> bool {
     }
 }
 
-/// The use of an operand: one that is computed comes before a constant, and one of the width of the result before others.
+/// The use of an operand: one that is computed comes before a constant, and one of the width of the result before
+/// others.
 fn rank(function: &Function, def: Def, bits: u8) -> (bool, bool) {
     (function.as_const(def).is_none(), function.defs[def].bit_size == bits)
 }
@@ -190,7 +193,8 @@ mod tests {
     use ir3_compiler::nir::validate;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Nearly every program for a driver has a form, is valid, and its instructions need no capability that the device lacks.
+    /// Nearly every program for a driver has a form, is valid, and its instructions need no capability that the device
+    /// lacks.
     #[test]
     fn programs_for_drivers_have_a_form() {
         for gpu in ["a660", "a750"] {

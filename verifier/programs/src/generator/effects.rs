@@ -3,6 +3,7 @@
 //! Addresses are masked to small ranges, so that lanes access the same memory. Offsets in bytes and in elements agree,
 //! as the final form of nir requires.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{
     Access, AluSrc, AluType, AtomicOp, BaseType, Def, Format, ImageDim, Index, InterpMode, IntrinsicOp, IoSemantics,
     Op, Stage, TexOp, TexSrcKind,
@@ -51,7 +52,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// An address below `limit` elements (a power of two), as an offset in elements.
     fn element(&mut self, limit: u64) -> Def {
-        if self.c.chance(100) {
+        if self.c.chance(CONFIG.constant_element) {
             let at = self.c.below(limit as usize) as u64;
             return self.b.constant(32, at);
         }
@@ -62,13 +63,13 @@ impl<C: Choices> Generator<'_, C> {
     /// A value to be stored, of 1 to 4 components.
     fn data(&mut self, bits: u8) -> (Def, u8) {
         if bits == 32
-            && self.c.chance(120)
+            && self.c.chance(CONFIG.vector_data)
             && let Some(v) = self.pool.vector(self.c, Some(32))
             && v.components <= 4
         {
             return (v.def, v.components);
         }
-        let n = if self.c.chance(80) { 2 + self.c.below(3) as u8 } else { 1 };
+        let n = if self.c.chance(CONFIG.built_data) { 2 + self.c.below(3) as u8 } else { 1 };
         let scalars: Vec<Def> = (0..n).map(|_| self.value(bits)).collect();
         (self.b.vec(&scalars), n)
     }
@@ -125,7 +126,11 @@ impl<C: Choices> Generator<'_, C> {
 
     pub(super) fn store_ssbo_value(&mut self, data: Def, n: u8, bits: u8) {
         let (buffer, bytes, element) = self.ssbo_offsets(bits);
-        let mask = if n > 1 && self.c.chance(60) { 1 + self.c.below((1 << n) - 1) as u16 } else { (1 << n) - 1 };
+        let mask = if n > 1 && self.c.chance(CONFIG.partial_mask) {
+            1 + self.c.below((1 << n) - 1) as u16
+        } else {
+            (1 << n) - 1
+        };
         let align = Index::AlignMul(u32::from(bits) / 8);
         let indices = [Index::WriteMask(mask), align];
         self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, bits, &[data, buffer, bytes, element], indices);
@@ -134,7 +139,7 @@ impl<C: Choices> Generator<'_, C> {
     /// Makes another read of the value likely: the data of an atomic must then survive it, though its result takes
     /// their register.
     fn read_again(&mut self, def: Def) {
-        if self.c.chance(128) {
+        if self.c.even() {
             self.pool.add(&self.b, def);
         }
     }
@@ -144,7 +149,7 @@ impl<C: Choices> Generator<'_, C> {
         let data = self.value(32);
         self.read_again(data);
         let access = Index::Access(Access::COHERENT);
-        let def = if self.c.chance(160) {
+        let def = if self.c.chance(CONFIG.compare_exchange_word) {
             let swap = self.value(32);
             self.read_again(swap);
             let srcs = [buffer, bytes, data, swap, element];
@@ -215,7 +220,7 @@ impl<C: Choices> Generator<'_, C> {
         let address = self.b.vec(&[mask, high]);
         let offset = self.element(16);
         let align = Index::AlignMul(4);
-        if self.c.chance(128) {
+        if self.c.even() {
             let n = 1 + self.c.below(4) as u8;
             let def = self.b.intrinsic(IntrinsicOp::LoadGlobalIr3, n, 32, &[address, offset], [align]);
             self.result(def);
@@ -229,7 +234,7 @@ impl<C: Choices> Generator<'_, C> {
     /// are live over branches and loops, and several of them at once; some of these are written anew.
     pub(super) fn array(&mut self) {
         let count = self.pool.arrays().len();
-        let known = if !self.pool.only_uniform && count != 0 && self.c.chance(128) {
+        let known = if !self.pool.only_uniform && count != 0 && self.c.even() {
             let at = self.c.below(count);
             Some(self.pool.arrays()[at])
         } else {
@@ -237,7 +242,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         let is_new = known.is_none();
         let Some(LocalArray { reg, length, bits }) = known.or_else(|| self.new_array()) else { return };
-        if is_new || self.c.chance(60) {
+        if is_new || self.c.chance(CONFIG.filled_again) {
             for element in 0..length {
                 let value = self.value(bits);
                 let indices = [Index::Base(element.into()), Index::WriteMask(1)];
@@ -245,7 +250,7 @@ impl<C: Choices> Generator<'_, C> {
             }
         }
         for _ in 0..1 + self.c.below(3) {
-            if self.c.chance(100) {
+            if self.c.chance(CONFIG.array_store) {
                 let value = self.value(bits);
                 let at = self.element(u64::from(length));
                 self.b.intrinsic(IntrinsicOp::StoreRegIndirect, 1, bits, &[value, reg, at], [Index::WriteMask(1)]);
@@ -258,7 +263,7 @@ impl<C: Choices> Generator<'_, C> {
 
     fn new_array(&mut self) -> Option<LocalArray> {
         let length: u16 = self.c.pick(&[2, 2, 4, 4, 8, 8, 16, 32]);
-        let bits = if self.c.chance(170) { self.style.array_bits } else { self.c.pick(&[16, 32]) };
+        let bits = if self.c.chance(CONFIG.array_of_style) { self.style.array_bits } else { self.c.pick(&[16, 32]) };
         let reg = self.declare_array(1, length.into(), bits)?;
         let array = LocalArray { reg, length, bits };
         self.pool.add_array(array);
@@ -320,7 +325,7 @@ impl<C: Choices> Generator<'_, C> {
             }
             _ => {}
         }
-        if matches!(op, TexOp::Tex | TexOp::Txl) && self.c.chance(40) {
+        if matches!(op, TexOp::Tex | TexOp::Txl) && self.c.chance(CONFIG.sample_compare) {
             srcs.insert(1, (TexSrcKind::Comparator, self.value(32)));
         }
         let components = if srcs.iter().any(|s| s.0 == TexSrcKind::Comparator) { 1 } else { 4 };
@@ -332,7 +337,7 @@ impl<C: Choices> Generator<'_, C> {
         self.define(def);
         // Derivatives are undefined where lanes of the quad are inactive: only at the top level, before any lane is
         // killed.
-        if fragment && self.quads == 0 && !self.killed && self.c.chance(120) {
+        if fragment && self.quads == 0 && !self.killed && self.c.chance(CONFIG.derivative) {
             let ops = [IntrinsicOp::Ddx, IntrinsicOp::Ddy, IntrinsicOp::DdxFine, IntrinsicOp::DdyFine];
             let op = self.c.pick(&ops);
             let value = self.value(32);
@@ -393,7 +398,7 @@ impl<C: Choices> Generator<'_, C> {
             }
         };
         self.result(def);
-        if self.c.chance(40) {
+        if self.c.chance(CONFIG.census) {
             self.census();
         }
     }
@@ -401,12 +406,12 @@ impl<C: Choices> Generator<'_, C> {
     /// `terminate_if` or `demote_if` in fragment shaders, rarely.
     pub(super) fn kill(&mut self) {
         // Usually one for a program, so that derivatives after it are not rare.
-        let is_enough = self.killed && (self.style.kills < 32 || self.c.chance(128));
+        let is_enough = self.killed && (self.style.kills < 32 || self.c.even());
         if self.b.shader().stage != Stage::Fragment || is_enough || self.computed_varyings {
             return;
         }
         let condition = self.value(1);
-        let op = if self.c.chance(100) { IntrinsicOp::DemoteIf } else { IntrinsicOp::TerminateIf };
+        let op = if self.c.chance(CONFIG.demote) { IntrinsicOp::DemoteIf } else { IntrinsicOp::TerminateIf };
         self.b.intrinsic(op, 0, 0, &[condition], []);
         self.killed = true;
     }
@@ -429,7 +434,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 let id = self.b.intrinsic(IntrinsicOp::LoadVertexId, 1, 32, &[], []);
                 self.result(id);
-                if self.c.chance(80) {
+                if self.c.chance(CONFIG.instance_id) {
                     let instance = self.b.intrinsic(IntrinsicOp::LoadInstanceId, 1, 32, &[], []);
                     self.result(instance);
                     let draw = self.b.intrinsic(IntrinsicOp::LoadDrawId, 1, 32, &[], []);
@@ -439,7 +444,7 @@ impl<C: Choices> Generator<'_, C> {
             Stage::Fragment => {
                 let mode = [Index::InterpMode(InterpMode::Smooth)];
                 let ij = self.b.intrinsic(IntrinsicOp::LoadBarycentricPixel, 2, 32, &[], mode);
-                let prefetched = if self.has_preamble { 150 } else { 40 };
+                let prefetched = if self.has_preamble { CONFIG.prefetched_after_preamble } else { CONFIG.prefetched };
                 if let Some(ij) = ij.filter(|_| self.weights.operation != 0 && self.c.chance(prefetched)) {
                     self.prefetched_inputs(ij, zero);
                 } else if let Some(ij) = ij {
@@ -455,10 +460,10 @@ impl<C: Choices> Generator<'_, C> {
                         self.split(def, 4);
                     }
                 }
-                if self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(50) {
+                if self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(CONFIG.flat_inputs) {
                     self.flat_inputs(zero);
                 }
-                if self.c.chance(100) {
+                if self.c.chance(CONFIG.frag_coord) {
                     let coord = self.b.intrinsic(IntrinsicOp::LoadFragCoord, 4, 32, &[], []);
                     self.split(coord, 2);
                 }
@@ -468,7 +473,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.split(id, 1);
                 let group = self.b.intrinsic(IntrinsicOp::LoadWorkgroupId, 3, 32, &[], []);
                 self.split(group, 1);
-                if self.c.chance(80) {
+                if self.c.chance(CONFIG.workgroups) {
                     let groups = self.b.intrinsic(IntrinsicOp::LoadNumWorkgroups, 3, 32, &[], []);
                     self.split(groups, 3);
                 }

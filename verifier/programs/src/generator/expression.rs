@@ -1,5 +1,6 @@
 //! Arithmetic: one instruction at a time, by class of operation.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, Def, Op};
 use smallvec::SmallVec;
 
@@ -105,7 +106,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A source: from the pool, or sometimes a constant.
     pub(super) fn operand(&mut self, bits: u8, components: u8) -> Option<AluSrc> {
-        if bits != 1 && self.c.chance(36) {
+        if bits != 1 && self.c.chance(CONFIG.constant_operand) {
             return Some(AluSrc::scalar(self.some_constant(bits), 0));
         }
         if let Some(src) = self.pool.source(self.c, bits, components) {
@@ -127,10 +128,10 @@ impl<C: Choices> Generator<'_, C> {
             },
             6 => 1u64 << (self.c.byte() & (bits.max(8) - 1)),
             // Around the limits of immediates of all kinds: signed and not, of 8 to 16 bits.
-            7 if self.c.chance(150) => {
+            7 if self.c.chance(CONFIG.constant_beyond_immediates) => {
                 let end = 1u64 << (7 + self.c.below(10));
                 let value = (end + self.c.below(3) as u64).wrapping_sub(1);
-                if self.c.chance(128) { value } else { value.wrapping_neg() }
+                if self.c.even() { value } else { value.wrapping_neg() }
             }
             _ if bits == 64 => u64::from(self.c.u32()) << 32 | u64::from(self.c.u32()),
             _ => u64::from(self.c.u32()),
@@ -153,13 +154,13 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     pub(super) fn float(&mut self, bits: u8) -> Option<Def> {
-        let op = if self.c.chance(30) { self.c.pick(TRANSCENDENTAL) } else { self.c.pick(FLOAT) };
+        let op = if self.c.chance(CONFIG.transcendental) { self.c.pick(TRANSCENDENTAL) } else { self.c.pick(FLOAT) };
         let components = self.components();
         self.alu(op, bits, components)
     }
 
     pub(super) fn half_op(&mut self) -> Option<Def> {
-        if self.c.chance(110) {
+        if self.c.chance(CONFIG.half_integer) {
             let op = self.c.pick(INT);
             let components = self.components();
             self.alu(op, 16, components)
@@ -194,7 +195,8 @@ impl<C: Choices> Generator<'_, C> {
 
     pub(super) fn compare(&mut self) -> Option<Def> {
         let bits = if self.c.chance(u32::from(self.weights.half) * 2) { 16 } else { 32 };
-        let op = if self.c.chance(100) { self.c.pick(COMPARE_FLOAT) } else { self.c.pick(COMPARE_INT) };
+        let op =
+            if self.c.chance(CONFIG.float_comparison) { self.c.pick(COMPARE_FLOAT) } else { self.c.pick(COMPARE_INT) };
         self.alu(op, bits, 1)
     }
 

@@ -5,6 +5,7 @@
 //! vectors, which may be in memory, too. So many vectors are loaded first. Between the loads and the reads are branches
 //! and loops, past which no scheduler moves a load.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Access, AluType, BaseType, Def, Index, IntrinsicOp, Stage};
 use ir3_compiler::target::Generation;
 
@@ -45,11 +46,11 @@ impl<C: Choices> Generator<'_, C> {
                 kept.swap_remove(at);
             }
         }
-        if self.c.chance(128) {
+        if self.c.even() {
             kept.reverse();
         }
         for vector in kept {
-            match self.c.chance(128) {
+            match self.c.even() {
                 true => self.read_vector(vector),
                 false => {
                     let part = self.part_of(&[vector], None);
@@ -61,13 +62,13 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A vector that one instruction defines.
     fn loaded(&mut self) -> Value {
-        let bits = if self.c.chance(60) && self.features.storage_16bit { 16 } else { 32 };
+        let bits = if self.c.chance(CONFIG.hoard_halves) && self.features.storage_16bit { 16 } else { 32 };
         let count = 2 + self.c.below(3) as u8;
         let has_buffers = self.features.compute && self.b.shader().stage != Stage::Vertex;
-        if has_buffers && self.c.chance(150) {
+        if has_buffers && self.c.chance(CONFIG.hoard_buffer) {
             let (_, bytes, element) = self.ssbo_offsets(bits);
             let buffer = self.b.constant(32, READ_ONLY as u64);
-            let access = if self.c.chance(128) { Access::REORDERABLE } else { Access::empty() };
+            let access = if self.c.even() { Access::REORDERABLE } else { Access::empty() };
             let indices = [Index::AlignMul(u32::from(bits) / 8), Index::Access(access)];
             if let Some(def) =
                 self.b.intrinsic(IntrinsicOp::LoadSsboIr3, count, bits, &[buffer, bytes, element], indices)
@@ -110,7 +111,7 @@ impl<C: Choices> Generator<'_, C> {
     fn parts_or_changed(&mut self, vectors: &[Value], widths: &[u8]) -> Vec<Def> {
         let mut value = |bits: u8| {
             let part = self.part_of(vectors, Some(bits));
-            if self.c.chance(60) { self.changed(part, bits) } else { part }
+            if self.c.chance(CONFIG.hoard_changed) { self.changed(part, bits) } else { part }
         };
         widths.iter().map(|&bits| value(bits)).collect()
     }

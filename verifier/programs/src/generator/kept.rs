@@ -5,6 +5,7 @@
 //! and in later loops, and more of them are live than there are registers. The trees have no other reader, so branches
 //! can absorb them.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Def, IntrinsicOp, Op};
 
 use super::Generator;
@@ -20,7 +21,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.pool.only_uniform {
             return;
         }
-        if self.pool.kept().is_empty() || self.c.chance(70) {
+        if self.pool.kept().is_empty() || self.c.chance(CONFIG.more_kept) {
             self.keep_some();
         }
         match self.c.below(8) {
@@ -53,7 +54,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Reads kept conditions before a loop as well.
     pub(super) fn kept_before_loop(&mut self) {
-        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
+        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(CONFIG.kept_before_loop) {
             if self.pool.kept().len() < 5 {
                 self.keep_some();
             }
@@ -63,7 +64,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Reads conditions in each iteration of a loop, mostly ones from before it.
     pub(super) fn kept_in_loop(&mut self) {
-        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
+        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(CONFIG.kept_before_loop) {
             self.read_twice();
         }
     }
@@ -80,8 +81,8 @@ impl<C: Choices> Generator<'_, C> {
             }
             self.pool.mark_used(condition);
             let odd = self.b.constant(32, 2 * step as u64 + 3);
-            if self.c.chance(60) {
-                let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
+            if self.c.chance(CONFIG.vote_of_kept) {
+                let op = if self.c.even() { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
                 let Some(vote) = self.b.intrinsic(op, 1, 1, &[condition], []) else { break };
                 let vote = self.b.alu(Op::B2i32, &[vote]);
                 let sum = self.b.alu(Op::Iadd, &[number, vote]);
@@ -90,11 +91,11 @@ impl<C: Choices> Generator<'_, C> {
             }
             // A branch can absorb a condition together with one that has no other reader.
             let mut decides = condition;
-            if self.c.chance(40) {
+            if self.c.chance(CONFIG.kept_with_other) {
                 let other = self.lane_comparison();
-                let op = if self.c.chance(128) { Op::Iand } else { Op::Ior };
+                let op = if self.c.even() { Op::Iand } else { Op::Ior };
                 decides = self.b.alu(op, &[condition, other]);
-                if self.c.chance(128) {
+                if self.c.even() {
                     decides = self.b.alu(Op::Inot, &[decides]);
                 }
             }
@@ -120,7 +121,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A condition over kept ones.
     pub(super) fn kept_condition(&mut self) -> Option<Def> {
-        let takes = !self.pool.kept().is_empty() && !self.pool.only_uniform && self.c.chance(64);
+        let takes = !self.pool.kept().is_empty() && !self.pool.only_uniform && self.c.chance(CONFIG.kept_condition);
         takes.then(|| self.kept_tree_of_some_depth()).flatten()
     }
 
@@ -131,7 +132,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A tree over kept conditions.
     fn kept_tree(&mut self, depth: u32) -> Option<Def> {
-        if depth == 0 || self.c.chance(24) {
+        if depth == 0 || self.c.chance(CONFIG.kept_leaf) {
             let kept = self.pool.kept();
             let at = self.c.below(kept.len().max(1));
             let leaf = *self.pool.kept().get(at)?;
@@ -152,10 +153,10 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A comparison that is likelier than a random one to differ between lanes.
     fn lane_comparison(&mut self) -> Def {
-        if self.c.chance(24) {
+        if self.c.chance(CONFIG.relative_comparison) {
             return self.relative_comparison();
         }
-        if self.c.chance(50) {
+        if self.c.chance(CONFIG.comparison_of_values) {
             let (x, y) = (self.value(32), self.value(32));
             let op = self.c.pick(FLOAT);
             return self.b.alu(op, &[x, y]);

@@ -1,9 +1,10 @@
 //! Kernels: the form in which machine learning and post-processing address their buffers.
 //!
-//! Invocations beyond a size in the push constants do nothing (*guard*); the others access an element whose index is a sum of products of
-//! uniform numbers (*strides*). nir has a product of 32 bits in three parts of 16 (`nir_lower_imul`): `umul_low` and two `imadsh_mix16`, or one of
-//! these where a factor has 16 bits.
+//! Invocations beyond a size in the push constants do nothing (*guard*); the others access an element whose index is a
+//! sum of products of uniform numbers (*strides*). nir has a product of 32 bits in three parts of 16
+//! (`nir_lower_imul`): `umul_low` and two `imadsh_mix16`, or one of these where a factor has 16 bits.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Access, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;
 
@@ -28,7 +29,7 @@ impl<C: Choices> Generator<'_, C> {
         let x = self.b.alu(Op::Iadd, &[first, lane]);
         let [width, height, stride] = [0, 1, 2].map(|_| self.push_constant());
         let is_inside = self.b.alu(Op::Ult, &[x, width]);
-        let condition = if self.c.chance(100) {
+        let condition = if self.c.chance(CONFIG.kernel_of_two_dimensions) {
             let below = self.b.alu(Op::Ult, &[y, height]);
             self.b.alu(Op::Iand, &[is_inside, below])
         } else {
@@ -87,7 +88,7 @@ impl<C: Choices> Generator<'_, C> {
     fn load_element(&mut self, element: Def) -> Option<Def> {
         let bits = self.c.pick(if self.features.storage_16bit && !self.features.driver { &[8, 16, 32] } else { &[32] });
         let mut buffer = self.b.constant(32, READ_ONLY as u64);
-        if self.features.ubos && !self.features.driver && self.c.chance(170) {
+        if self.features.ubos && !self.features.driver && self.c.chance(CONFIG.kernel_bindless) {
             let set = Index::DescSet(self.c.below(5) as u32);
             buffer = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[buffer], [set])?;
         }

@@ -13,6 +13,7 @@ mod additions;
 mod chains;
 mod choices;
 mod conditions;
+mod config;
 mod control;
 mod copies;
 mod driver;
@@ -34,6 +35,7 @@ mod undefined;
 mod uniform;
 mod vec4;
 
+use config::CONFIG;
 use ir3_compiler::nir::{Builder, Def, FloatControls, Shader, Stage};
 use ir3_compiler::target::Target;
 
@@ -109,12 +111,6 @@ struct Generator<'a, C> {
 /// The greatest number of instructions of a program, for any size that its source of decisions returns.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
-/// The number of values, of 256, that are added to the witness.
-const WITNESSED: u32 = 48;
-
-/// The number of phis, of 256, that are added to the witness: a phi carries the result of an arm or a loop.
-const WITNESSED_PHIS: u32 = 128;
-
 /// Generates the program of a seed for a GPU with these features, the same on every machine.
 pub fn from_seed(seed: u64, profile: Profile, features: Features) -> Generated {
     from_seed_within(seed, u32::MAX, profile, features)
@@ -152,7 +148,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         Profile::Operations => (Weights::drawn(c), Swarm::draw(c, &target, features.driver)),
         // Many live values together with operations of any kind, which have constraints of their own: vectors, pairs,
         // results before operands are read.
-        Profile::Pressure if c.chance(150) => {
+        Profile::Pressure if c.chance(CONFIG.pressure_of_others) => {
             let others = [Profile::Subgroups, Profile::Memory, Profile::Textures, Profile::Half, Profile::Int64];
             let long_lived = profile.weights().long_lived;
             (Weights { long_lived, ..c.pick(&others).weights() }, Swarm::default())
@@ -219,10 +215,10 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         g.row_of_patterns();
         g.long_lived();
         g.uniform_values();
-        if profile == Profile::Pressure && g.c.chance(100) {
+        if profile == Profile::Pressure && g.c.chance(CONFIG.pressure_crowd) {
             g.crowd();
         }
-        if profile == Profile::Operations && g.c.chance(30) {
+        if profile == Profile::Operations && g.c.chance(CONFIG.hoard) {
             g.hoard();
         }
         while !g.done() {
@@ -235,14 +231,15 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     let mut shader = g.b.finish();
     shader.info.divergence_analysis_run = false;
     for bits in [16, 32] {
-        if profile == Profile::Operations && c.chance(50) {
+        if profile == Profile::Operations && c.chance(CONFIG.rounds_to_even) {
             // The header has no other mode.
             let _ = FloatControls::require_even(&mut shader.info, bits);
         }
     }
     let info = &mut shader.info;
     // A barrier synchronizes the lanes of the declared workgroup.
-    if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(20) {
+    if profile == Profile::Operations && info.workgroup_size == Some([64, 1, 1]) && c.chance(CONFIG.variable_workgroup)
+    {
         info.workgroup_size_variable = true;
     }
     if features.driver {
@@ -259,7 +256,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Adds a new value to the pool.
     fn define(&mut self, def: Def) {
-        self.define_seen(def, WITNESSED);
+        self.define_seen(def, CONFIG.witnessed);
     }
 
     /// Adds a new value to the pool and, with a probability, to the witness, a sum that leaves the scope: most
@@ -292,7 +289,11 @@ impl<C: Choices> Generator<'_, C> {
         }
         let mut count = 8 + self.c.below(usize::from(self.weights.long_lived));
         // Enough to reach the upper half of the file, which half registers do not.
-        let (often, least) = if self.weights.operation == 0 { (24, 40) } else { (128, 100) };
+        let (often, least) = if self.weights.operation == 0 {
+            (CONFIG.many_long_lived, 40)
+        } else {
+            (CONFIG.many_long_lived_of_operations, 100)
+        };
         if self.c.chance(often) {
             count += least + self.c.below(80);
         }
@@ -300,7 +301,7 @@ impl<C: Choices> Generator<'_, C> {
             if self.c.exhausted() {
                 return;
             }
-            let value = if self.c.chance(180) { self.float(32) } else { self.half_op() };
+            let value = if self.c.chance(CONFIG.long_lived_float) { self.float(32) } else { self.half_op() };
             self.long_lived.extend(value);
         }
     }
@@ -450,7 +451,8 @@ mod tests {
         }
     }
 
-    /// Undefined values reach outputs, and no branch or address: every program has an environment in which it can be tested.
+    /// Undefined values reach outputs, and no branch or address: every program has an environment in which it can be
+    /// tested.
     #[test]
     fn runs_have_a_meaning() {
         let (mut undefined, mut programs, mut untestable) = (0, 0, Vec::new());

@@ -3,6 +3,7 @@
 //! Scopes nest as control flow does: at the end of a scope its definitions are removed, because they do not dominate
 //! the code that follows. Scalars are listed by width, vectors in a list of their own.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, Builder, Def};
 
 use super::choices::Choices;
@@ -198,11 +199,12 @@ impl Pool {
 
     /// Returns a source of `components` of a width: a vector's components, swizzled or in order, or one scalar for all.
     pub fn source<C: Choices>(&mut self, c: &mut C, bits: u8, components: u8) -> Option<AluSrc> {
-        let from_vector =
-            !self.only_uniform && !self.vectors.is_empty() && c.chance(if components > 1 { 200 } else { 50 });
+        let from_vector = !self.only_uniform
+            && !self.vectors.is_empty()
+            && c.chance(if components > 1 { CONFIG.vector_source } else { CONFIG.component_source });
         if let Some(v) = from_vector.then(|| self.vector(c, Some(bits))).flatten() {
             let mut swizzle = [0; 16];
-            let shuffled = c.chance(100);
+            let shuffled = c.chance(CONFIG.shuffled_source);
             for (i, s) in swizzle.iter_mut().enumerate().take(usize::from(components)) {
                 *s = if shuffled || i >= usize::from(v.components) {
                     c.below(usize::from(v.components)) as u8

@@ -43,7 +43,8 @@ words! {
 }
 
 impl Profile {
-    /// All but [`Operations`](Self::Operations), whose programs have operations that not every part of the harness takes.
+    /// All but [`Operations`](Self::Operations), whose programs have operations that not every part of the harness
+    /// takes.
     pub const SHAPED: [Self; Self::ALL.len() - 1] = {
         let mut list = [Self::Alu; Self::ALL.len() - 1];
         let (mut from, mut to) = (0, 0);

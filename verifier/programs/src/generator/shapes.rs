@@ -1,15 +1,18 @@
 //! Shapes that are rare where operations are drawn one at a time, and that passes after selection have to get right.
 //!
-//! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a result that is written
-//!   before operands are read, one in the registers of an operand that lives on, a vector. Where registers are short, the file is full there.
-//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and jumps out of them; or
-//!   with stores only.
-//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some lanes.
+//! - *Crowds*: vectors and scalars of both widths that are all live over an operation which has needs of its own: a
+//!   result that is written before operands are read, one in the registers of an operand that lives on, a vector. Where
+//!   registers are short, the file is full there.
+//! - *Nests*: branches in branches, each level with values that all lanes share and that only this level reads, and
+//!   jumps out of them; or with stores only.
+//! - *Narrow chains*: sums of 8 and 16 bits, whose only reader converts them; narrow values that are undefined in some
+//!   lanes.
 //! - Operations across lanes in a row, the last of which depends on the active lanes; votes at the end of a program,
 //!   after the last sample.
 //! - *Kernels*: guards, and accesses at strides (`kernel.rs`).
 //! - Branches that leave quads whole, so that samples and derivatives have a meaning in one arm.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{AluType, AtomicOp, Def, Index, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::Generation;
 
@@ -30,19 +33,19 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn shape(&mut self) {
         match self.c.below(8) {
             0 if self.weights.operation != 0 => self.hoard(),
-            1 if self.weights.operation != 0 && self.features.ubos && self.c.chance(128) => self.kernel(),
+            1 if self.weights.operation != 0 && self.features.ubos && self.c.even() => self.kernel(),
             0..=2 => self.crowd(),
-            3 if self.weights.operation != 0 && self.features.compute && self.c.chance(128) => self.overwritten(),
+            3 if self.weights.operation != 0 && self.features.compute && self.c.even() => self.overwritten(),
             3 => self.moved(),
             4 | 5 => {
                 let depth = self.c.below(3);
-                if self.weights.operation != 0 && self.features.compute && self.c.chance(90) {
+                if self.weights.operation != 0 && self.features.compute && self.c.chance(CONFIG.quiet_nest) {
                     self.quiet_nest(1 + depth);
                 } else {
                     self.nest(depth);
                 }
             }
-            6 if self.weights.operation != 0 && self.c.chance(90) => self.partly_known(),
+            6 if self.weights.operation != 0 && self.c.chance(CONFIG.partly_known) => self.partly_known(),
             6 => self.narrow_chain(),
             _ => {
                 self.subgroup();
@@ -78,12 +81,17 @@ impl<C: Choices> Generator<'_, C> {
             let (bits, count) = (width(self), 2 + self.c.below(3));
             let known: Vec<Def> = singles.iter().filter(|single| single.1 == bits).map(|single| single.0).collect();
             // Vectors that overlap have their common components in one of them only.
-            let mut part =
-                || if !known.is_empty() && self.c.chance(100) { self.c.pick(&known) } else { self.fresh(bits) };
+            let mut part = || {
+                if !known.is_empty() && self.c.chance(CONFIG.crowd_of_known) {
+                    self.c.pick(&known)
+                } else {
+                    self.fresh(bits)
+                }
+            };
             let parts: Vec<Def> = (0..count).map(|_| part()).collect();
             vectors.push((self.b.vec(&parts), bits, count as u8));
         }
-        if self.weights.operation != 0 && self.c.chance(80) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.crowd_with_texel) {
             self.texel_in_crowd(&mut singles, &mut vectors);
         }
         // Stores stay in order: values that are stored before and after are live in between.
@@ -98,7 +106,7 @@ impl<C: Choices> Generator<'_, C> {
             }
         }
         for &vector in &vectors {
-            if self.c.chance(200) {
+            if self.c.chance(CONFIG.crowd_read) {
                 self.read_vector(vector);
             }
         }
@@ -107,7 +115,7 @@ impl<C: Choices> Generator<'_, C> {
             self.in_crowd(&mut singles, &mut rest);
         }
         for &vector in vectors.iter().rev() {
-            if self.c.chance(220) {
+            if self.c.chance(CONFIG.crowd_read_at_end) {
                 self.read_vector(vector);
             }
         }
@@ -118,7 +126,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A vector that is in registers as a whole, and some of its components, which operations read while the vector lives on.
+    /// A vector that is in registers as a whole, and some of its components, which operations read while the vector
+    /// lives on.
     fn texel_in_crowd(&mut self, singles: &mut Vec<Value>, vectors: &mut Vec<Value>) {
         let x = self.value(32);
         let texel = self.texel_from(x);
@@ -164,7 +173,7 @@ impl<C: Choices> Generator<'_, C> {
             return;
         }
         let at = self.c.below(singles.len());
-        let (def, bits, _) = if self.c.chance(128) { singles.swap_remove(at) } else { singles[at] };
+        let (def, bits, _) = if self.c.even() { singles.swap_remove(at) } else { singles[at] };
         let convergent = self.b.shader().stage == Stage::Fragment && self.quads == 0 && !self.killed;
         let result = match self.c.below(8) {
             0 | 1 if self.features.compute && bits == 32 => return self.swaps(def, singles, results),
@@ -228,8 +237,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, 32, &[buffer, bytes, data, element], indices)
     }
 
-    /// Values that are moved to shared registers, or read by another unit, for the last time, and new values in the next block: these may
-    /// take the registers before they have been read.
+    /// Values that are moved to shared registers, or read by another unit, for the last time, and new values in the
+    /// next block: these may take the registers before they have been read.
     fn moved(&mut self) {
         let mut results: Vec<Value> = Vec::new();
         let condition = self.condition();
@@ -261,7 +270,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A branch with shared values that one arm reads, while the other arm has branches of its own, makes new ones, and may leave the loop.
+    /// A branch with shared values that one arm reads, while the other arm has branches of its own, makes new ones, and
+    /// may leave the loop.
     pub(super) fn nest(&mut self, depth: usize) {
         if self.b.depth() + depth + 1 >= MAX_DEPTH || self.pool.only_uniform {
             return;
@@ -292,7 +302,7 @@ impl<C: Choices> Generator<'_, C> {
             self.b.set_phi_src(phi, block, value);
         }
         self.define_seen(phi, 256);
-        if self.c.chance(100) {
+        if self.c.chance(CONFIG.mixed_after_nest) {
             let sum = self.mixed(&own);
             self.define_seen(sum, 256);
         }
@@ -305,7 +315,7 @@ impl<C: Choices> Generator<'_, C> {
             let value = self.value(32);
             return self.add_to_memory(value);
         }
-        let condition = if self.c.chance(128) {
+        let condition = if self.c.even() {
             let (x, y) = (self.fresh_uniform(), self.fresh_uniform());
             self.b.alu(Op::Ult, &[x, y])
         } else {
@@ -318,7 +328,7 @@ impl<C: Choices> Generator<'_, C> {
         self.quiet_nest(depth - 1);
         self.pool.release(mark);
         self.b.begin_else();
-        if self.c.chance(90) {
+        if self.c.chance(CONFIG.deeper_quiet_nest) {
             self.quiet_nest(depth - 1);
             self.pool.release(mark);
         }
@@ -332,10 +342,10 @@ impl<C: Choices> Generator<'_, C> {
         if !jumps {
             return Some((self.b.current_block(), sum));
         }
-        if self.features.compute && self.c.chance(128) {
+        if self.features.compute && self.c.even() {
             self.add_to_memory(sum);
         }
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.arm_leaves) {
             self.leave_loop(Some(sum))
         } else {
             self.continue_loop()
@@ -382,7 +392,7 @@ impl<C: Choices> Generator<'_, C> {
             if op.info().inputs.len() > 1 {
                 let width = if matches!(op, Op::Ushr | Op::Ishl) { 32 } else { bits };
                 let other = self.value(32);
-                srcs.push(match self.c.chance(128) {
+                srcs.push(match self.c.even() {
                     true => self.some_constant(width),
                     false if width == 32 => other,
                     false => self.b.alu(narrow, &[other]),
@@ -397,7 +407,8 @@ impl<C: Choices> Generator<'_, C> {
         self.define_seen(def, 256);
     }
 
-    /// A narrow value that is undefined in some lanes, and a word of it: the bits beyond its width are known there, too.
+    /// A narrow value that is undefined in some lanes, and a word of it: the bits beyond its width are known there,
+    /// too.
     fn partly_known(&mut self) {
         let bits = self.c.pick(&[1, 8, 8]);
         let widening: &[Op] = match bits {
@@ -443,18 +454,20 @@ impl<C: Choices> Generator<'_, C> {
     /// Votes at the end of a program, after all samples and derivatives: helper lanes take part in them.
     pub(super) fn last_votes(&mut self) {
         let fragment = self.b.shader().stage == Stage::Fragment;
-        if self.c.exhausted() || !self.c.chance(if fragment { 60 } else { 10 }) {
+        if self.c.exhausted()
+            || !self.c.chance(if fragment { CONFIG.last_votes_of_fragment } else { CONFIG.last_votes })
+        {
             return;
         }
         let condition = self.value(1);
-        let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
+        let op = if self.c.even() { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
         let Some(vote) = self.b.intrinsic(op, 1, 1, &[condition], []) else { return };
-        if self.c.chance(60) {
+        if self.c.chance(CONFIG.last_vote_alone) {
             return self.define(vote);
         }
         // One arm has nothing that needs helper lanes, and takes time; the other arm may need them.
         let mut outer = self.value(32);
-        let branch = if self.c.chance(100) { vote } else { self.condition() };
+        let branch = if self.c.chance(CONFIG.branch_on_last_vote) { vote } else { self.condition() };
         self.b.begin_if(branch);
         let changed = self.fresh(32);
         if self.features.compute {
@@ -462,7 +475,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let then = self.b.current_block();
         self.b.begin_else();
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.vote_in_last_arm) {
             let mark = self.pool.mark();
             let other = self.value(1);
             if let Some(vote) = self.b.intrinsic(op, 1, 1, &[other], []) {

@@ -8,8 +8,8 @@
 //! shuffle reads another lane, which the last wave of a workgroup may not have: there it reads its own, at the distance
 //! 0.
 //!
-//! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result has to be defined
-//! after it, the lanes end instead.
+//! The result of an atomic is undefined in helper lanes, and `demote_if` makes helpers that go on. Where such a result
+//! has to be defined after it, the lanes end instead.
 
 use ir3_compiler::nir::{
     CfNode, Def, Function, Instr, InstrData, Intrinsic, IntrinsicOp, JumpKind, Shader, Tex, TexOp, TexSrcKind,
@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 use smallvec::smallvec;
 use std::ops::ControlFlow;
 
-/// Replaces the undefined values that a condition, an address or any other operand with a meaning depends on. Returns the
-/// number of those that are left.
+/// Replaces the undefined values that a condition, an address or any other operand with a meaning depends on. Returns
+/// the number of those that are left.
 pub(super) fn settle(shader: &mut Shader) -> u32 {
     let defined = Defined::of(&shader.entry).values;
     let mut left = 0;
@@ -67,8 +67,8 @@ pub(super) fn settle(shader: &mut Shader) -> u32 {
     left
 }
 
-/// Returns true if a result of an atomic may have to be defined in lanes that were demoted: if one comes after a `demote_if`, or, where
-/// there is a loop, before it.
+/// Returns true if a result of an atomic may have to be defined in lanes that were demoted: if one comes after a
+/// `demote_if`, or, where there is a loop, before it.
 fn reads_atomics_of_helpers(function: &Function, defined: &[bool]) -> bool {
     let has_loops = function.body.iter().any(has_loop);
     let mut demoted = false;
@@ -91,8 +91,8 @@ fn has_loop(node: &CfNode) -> bool {
     }
 }
 
-/// Adds the instructions that all lanes of a quad execute: those outside of divergent control flow, up to the first after which lanes
-/// may be gone, where it breaks. Lanes that were demoted are helpers, if `demotes`.
+/// Adds the instructions that all lanes of a quad execute: those outside of divergent control flow, up to the first
+/// after which lanes may be gone, where it breaks. Lanes that were demoted are helpers, if `demotes`.
 fn all_lanes(function: &Function, demotes: bool, nodes: &[CfNode], instrs: &mut FxHashSet<Instr>) -> ControlFlow<()> {
     for node in nodes {
         match node {

@@ -4,6 +4,7 @@
 //! divergent regions again, so that lanes diverge inside uniform control flow and uniform values are live across that.
 //! The compiler has to find out which values are uniform: nothing here guarantees it.
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
 use super::Generator;
@@ -52,7 +53,7 @@ impl<C: Choices> Generator<'_, C> {
             self.weights = Weights { operation: self.divergent.operation.min(60), ..UNIFORM };
             self.pool.only_uniform = true;
         }
-        if self.c.chance(100) {
+        if self.c.chance(CONFIG.uniform_copy) {
             self.uniform_copy();
         }
         self.region(budget / 2);
@@ -89,7 +90,7 @@ impl<C: Choices> Generator<'_, C> {
         let def: Option<Def> = match self.c.below(8) {
             0 => {
                 let x = self.value(1);
-                let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
+                let op = if self.c.even() { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
                 self.b.intrinsic(op, 1, 1, &[x], [])
             }
             1 if self.features.lanes => {

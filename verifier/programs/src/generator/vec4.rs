@@ -1,6 +1,7 @@
 //! Programs for the vec4 backend: vertex shaders of 32-bit arithmetic on vectors, comparisons of vectors and scalars,
 //! selections by them, and branches: the operations that selection to vec4 supports.
 
+use super::config::CONFIG;
 use super::scopes::Scopes;
 use super::{Choices, Generated, MAX_INSTRUCTIONS};
 use ir3_compiler::nir::{AluSrc, AluType, Builder, Def, Index, IntrinsicOp, Op, Stage};
@@ -79,12 +80,14 @@ impl<C: Choices> Generator<'_, C> {
         // Recent values more often, so that chains come about.
         let recent = of_kind.len().saturating_sub(4);
         let def = match () {
-            () if of_kind.is_empty() || kind != Kind::Bool && self.c.chance(40) => self.constant(kind, components),
-            () if self.c.chance(160) => of_kind[recent + self.c.below(of_kind.len() - recent)],
+            () if of_kind.is_empty() || kind != Kind::Bool && self.c.chance(CONFIG.vec4_constant) => {
+                self.constant(kind, components)
+            }
+            () if self.c.chance(CONFIG.vec4_recent) => of_kind[recent + self.c.below(of_kind.len() - recent)],
             () => of_kind[self.c.below(of_kind.len())],
         };
         let available = self.b.function().defs[def].num_components;
-        let in_order = available >= components && self.c.chance(128);
+        let in_order = available >= components && self.c.even();
         let swizzle: Vec<u8> =
             (0..components).map(|i| if in_order { i } else { self.c.below(usize::from(available)) as u8 }).collect();
         AluSrc::swizzled(def, &swizzle)
@@ -93,7 +96,7 @@ impl<C: Choices> Generator<'_, C> {
     fn constant(&mut self, kind: Kind, components: u8) -> Def {
         let bits = if kind == Kind::Bool { 1 } else { 32 };
         let first = self.c.pick(&CONSTANTS);
-        let same = self.c.chance(160);
+        let same = self.c.chance(CONFIG.vec4_equal_constants);
         let values: Vec<u64> =
             (0..components).map(|_| u64::from(if same { first } else { self.c.pick(&CONSTANTS) })).collect();
         self.b.constants(bits, &values)
@@ -113,7 +116,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn compare(&mut self, n: u8) {
-        match self.c.chance(150) {
+        match self.c.chance(CONFIG.vec4_float_comparison) {
             true => {
                 let op = self.c.pick(&FLOAT_COMPARES);
                 self.alu(op, Kind::Bool, n, &[Kind::Float, Kind::Float]);
@@ -218,7 +221,7 @@ impl<C: Choices> Scopes for Generator<'_, C> {
 
     /// A scalar condition: of a value, or new.
     fn condition(&mut self) -> Def {
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.vec4_new_condition) {
             self.compare(1);
         }
         let src = self.operand(Kind::Bool, 1);
@@ -249,7 +252,7 @@ impl<C: Choices> Scopes for Generator<'_, C> {
 
     /// There is another exit.
     fn leaves(&mut self, done: Def) -> Def {
-        match self.c.chance(100) {
+        match self.c.chance(CONFIG.vec4_second_exit) {
             true => {
                 let condition = self.condition();
                 self.b.alu(Op::Ior, &[done, condition])

@@ -4,9 +4,10 @@ use super::machine_code::{MachineCode, machine_code};
 use crate::mesa::fragment::{self, CompletedNir, OldText};
 use crate::mesa::input::{FilePosition, InputError, InputKind, Lines, Source, is_headline};
 use crate::mesa::log::{self, Log, LogReader, Section, SectionKind};
-use crate::mesa::pair_file::read_pair;
+use crate::mesa::pair_file::TextPair;
 use ir3_compiler::ir3::ShaderStage;
 use ir3_compiler::log_line::LogLine;
+use ir3_compiler::machine::encoding;
 use ir3_compiler::target::{Backend, GEN7, GEN7_SCALAR, Generation, Target};
 use ir3_compiler::{i965::vec4, ir3, nir};
 use ir3_semantics::Snapshot;
@@ -325,16 +326,16 @@ pub fn load(path: &Path, gpu: Option<Target>) -> Result<Vec<Named>, InputError> 
     unread(path, gpu).map(|text| text?.read()).collect()
 }
 
-/// Loads both programs of a file with two (`pair_file.rs`).
+/// Loads both programs of a pair.
 ///
 /// # Errors
-/// If the file cannot be read, or does not have two programs; with the position.
-pub fn load_pair(path: &Path, gpu: Option<Target>) -> Result<[Snapshot; 2], InputError> {
-    let [before, after] = read_pair(path)?;
-    let load = |source: Source| {
-        let only = load_source(source, gpu)?.into_iter().next();
-        only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: path.to_owned() })
+/// If one of them is not valid; with the position.
+pub fn load_pair(pair: &TextPair, gpu: Option<Target>) -> Result<[Snapshot; 2], InputError> {
+    let load = |source: &Source| {
+        let only = load_source(source.clone(), gpu)?.into_iter().next();
+        only.map(|named| named.program).ok_or_else(|| InputError::Empty { path: source.path.clone() })
     };
+    let [before, after] = &pair.sources;
     Ok([load(before)?, load(after)?])
 }
 
@@ -424,10 +425,16 @@ pub fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<(ir3::Progra
         if let Some(OldText { line, column, sign, version }) = fragment::old_ir3(text) {
             return InputError::OldText { place: FilePosition { path: path.to_owned(), line, column }, sign, version };
         }
+        let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or_default();
+        let line = LogLine::of(line).text;
+        let has_no_numbers = !fragment::is_ir3_line(&line) && encoding::begins_instruction(line.trim());
         InputError::Syntax {
             place: FilePosition { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
             found: error.found.clone(),
-            expected: error.expected,
+            expected: match has_no_numbers {
+                true => "the numbers of the instruction before it (`0002:0001:000:`), as in the other lines".to_owned(),
+                false => error.expected,
+            },
         }
     };
     let is_valid = |program: &ir3::Program| {

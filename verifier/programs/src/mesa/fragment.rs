@@ -67,8 +67,8 @@ pub fn old_ir3(text: &str) -> Option<OldText> {
     })
 }
 
-/// The notation of reports, `ssa_4 = collect ssa_1, ssa_2 (kill)` and `... = ssa_4`, as ir3; `None` if a line has another form. A missing right side is
-/// an input, a missing left side a result.
+/// The notation of reports, `ssa_4 = collect ssa_1, ssa_2 (kill)` and `... = ssa_4`, as ir3; `None` if a line has
+/// another form. A missing right side is an input, a missing left side a result.
 pub fn from_notation(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut widths: BTreeMap<u32, usize> = BTreeMap::new();

@@ -66,6 +66,16 @@ impl Section {
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
     }
 
+    /// The number of characters of each line, as it is in the file. A line of another program has none.
+    pub(super) fn widths(&self) -> impl Iterator<Item = u32> {
+        self.text.lines().zip(&self.prefixes).map(|(line, prefix)| line.chars().count() as u32 + prefix)
+    }
+
+    /// Returns true if the first line has a log prefix.
+    pub(super) fn is_prefixed(&self) -> bool {
+        self.prefixes.first().is_some_and(|&prefix| prefix > 0)
+    }
+
     /// The error of a section that has lines of two programs, from this line of its text on.
     pub fn mixed(&self, path: &Path, line: u32) -> InputError {
         let found = self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim();
@@ -75,7 +85,7 @@ impl Section {
             place: FilePosition { path: path.to_owned(), line, column },
             section: self.title(),
             found,
-            expected: "the next line of the same program".to_owned(),
+            expected: "the next line of the same program, or a headline before this one".to_owned(),
         }
     }
 
@@ -98,7 +108,8 @@ impl Section {
         self.prefixes.push(line.prefix);
     }
 
-    /// Leaves out a last line that is the start of a headline: the log ends there, and the program before it may be whole.
+    /// Leaves out a last line that is the start of a headline: the log ends there, and the program before it may be
+    /// whole.
     fn drop_cut_headline(&mut self) {
         let is_program = matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. });
         let Some(last) = self.text.lines().last().filter(|last| is_program && !last.is_empty()) else { return };
@@ -246,6 +257,11 @@ impl LogReader {
         }
     }
 
+    /// The path of the log.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The error of a log that has nothing of ir3.
     pub fn nothing(&self) -> InputError {
         Foreign::error(self.foreign.clone(), &self.path)
@@ -361,8 +377,8 @@ impl LogReader {
     }
 }
 
-/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa printed; and a log that
-/// breaks off in a line may be followed by another one, whose first line is a headline.
+/// A line without prefix and colours. An application may have printed the start of a line of its own before Mesa
+/// printed; and a log that breaks off in a line may be followed by another one, whose first line is a headline.
 fn without_foreign_start(raw: &str) -> LogLine<'_> {
     let line = LogLine::of(raw);
     let Some(at) = (if line.prefix == 0 { raw.find(PREFIX) } else { raw.rfind(PREFIX) }) else { return line };

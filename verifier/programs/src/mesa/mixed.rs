@@ -1,7 +1,7 @@
 //! Detection of lines of two programs in one section.
 //!
-//! Threads that compile at the same time print at the same time. No program has a number of an instruction or of a block twice, none
-//! begins a block in another one, and none has lines of the other language.
+//! Threads that compile at the same time print at the same time. No program has a number of an instruction or of a
+//! block twice, none begins a block in another one, and none has lines of the other language.
 
 use super::{Section, SectionKind};
 use std::collections::BTreeSet;

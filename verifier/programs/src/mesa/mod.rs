@@ -7,6 +7,7 @@
 //!
 //! [`input`] turns paths from the command line into texts with a kind, and describes the errors of the others.
 
+pub mod damage;
 pub mod fragment;
 pub mod input;
 pub mod log;

@@ -1,4 +1,5 @@
-//! The origin of a log as far as its text shows it: the compiler that prints it, and the versions of Mesa that print so.
+//! The origin of a log as far as its text shows it: the compiler that prints it, and the versions of Mesa that print
+//! so.
 
 use super::input::{FilePosition, InputError};
 use super::shader::LogShader;

@@ -1,19 +1,20 @@
 //! Shaders of a log: sections put together, as they come.
 //!
-//! A shader begins with its final-form nir, and has the program after each pass, the final assembly, and the statistics. The
-//! binning variant of a vertex shader is a shader of its own. The listing with the words is printed later, after the
-//! variants: its headline repeats the hash of the code that it belongs to. So a shader is complete when the next one
-//! begins that is not its binning variant; no more than these two are kept.
+//! A shader begins with its final-form nir, and has the program after each pass, the final assembly, and the
+//! statistics. The binning variant of a vertex shader is a shader of its own. The listing with the words is printed
+//! later, after the variants: its headline repeats the hash of the code that it belongs to. So a shader is complete
+//! when the next one begins that is not its binning variant; no more than these two are kept.
 //!
 //! Mesa's text names the generation of the GPU only. Its name may be in the output of drivers and applications between
 //! shaders (`GL_RENDERER: FD618`, `Turnip Adreno (TM) 618`); otherwise it is guessed.
 
-use super::input::{InputError, Lines};
+use super::damage::without_start;
+use super::input::{FilePosition, InputError, Lines};
 use super::log::{LogReader, generation};
 use super::native::{assembled_words, listed_words};
 use super::statistics::statistics;
 use super::{Section, SectionKind, Statistics};
-use ir3_compiler::target::{Generation, Target};
+use ir3_compiler::target::{Backend, Generation, Target};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,8 @@ pub struct LogShader {
     pub gpu: Option<Target>,
     /// The faults of sections that are missing here, with the number of passes before each.
     pub broken: Vec<(usize, InputError)>,
+    /// The error of a log whose beginning is missing; of its first shader.
+    pub without_start: Option<InputError>,
 }
 
 impl LogShader {
@@ -60,8 +63,9 @@ impl LogShader {
         self.targets(given).into_iter().next().unwrap_or_default()
     }
 
-    /// The GPUs that the shader may be for, the likeliest first. Where the log names neither GPU nor generation, there is one of each
-    /// generation that has all instructions of the final assembly, with the listed words if there are any.
+    /// The GPUs that the shader may be for, the likeliest first. Where the log names neither GPU nor generation, there
+    /// is one of each generation that has all instructions of the final assembly, with the listed words if there are
+    /// any.
     #[must_use]
     pub fn targets(&self, given: Option<Target>) -> Vec<Target> {
         if let Some(known) = given.or(self.named_gpu()).or(self.generation.map(Target::of_generation)) {
@@ -105,6 +109,18 @@ impl LogShader {
     #[must_use]
     pub fn size(&self) -> usize {
         self.sections().map(|section| section.text.len() + section.headline.len()).sum()
+    }
+
+    /// The error of a shader of another generation than a GPU of ir3; `None` if the log does not name a generation.
+    #[must_use]
+    pub fn other_generation(&self, path: &Path, gpu: &Target) -> Option<InputError> {
+        let found = self.generation.filter(|&its| its != gpu.generation && gpu.backend == Backend::Ir3)?;
+        let line = self.sections().find_map(|section| {
+            let (number, _) = (1..).zip(section.text.lines()).find(|(_, line)| generation(line) == Some(found))?;
+            Some(section.place(number, 1).0)
+        });
+        let place = FilePosition { path: path.to_owned(), line: line.unwrap_or(self.line), column: 1 };
+        Some(InputError::OtherGeneration { place, found, expected: gpu.generation, gpu: gpu.name })
     }
 
     /// All sections, in the order of the log.
@@ -167,6 +183,8 @@ pub struct ShaderReader {
     generation: Option<Generation>,
     /// The GPU that was named last.
     gpu: Option<Target>,
+    /// The error of a log whose beginning is missing, until the first shader.
+    without_start: Option<InputError>,
 }
 
 impl ShaderReader {
@@ -180,6 +198,7 @@ impl ShaderReader {
             current: 0,
             generation: None,
             gpu: None,
+            without_start: None,
         }
     }
 
@@ -204,7 +223,8 @@ impl ShaderReader {
         (!self.complete.is_empty()).then(|| self.complete.remove(0))
     }
 
-    /// Completes the shaders that have all their sections, if the log is between two shaders. Returns false if it is in the middle of one.
+    /// Completes the shaders that have all their sections, if the log is between two shaders. Returns false if it is in
+    /// the middle of one.
     pub fn settle(&mut self) -> bool {
         let Some(section) = self.reader.between() else { return false };
         self.section(section);
@@ -239,8 +259,8 @@ impl ShaderReader {
             self.flush();
         }
         self.current = self.pending.len();
-        let (stage, gpu) = (stage.to_owned(), self.gpu);
-        self.pending.push(LogShader { stage, number: self.count, line, gpu, ..LogShader::default() });
+        let (stage, gpu, without_start) = (stage.to_owned(), self.gpu, self.without_start.take());
+        self.pending.push(LogShader { stage, number: self.count, line, gpu, without_start, ..LogShader::default() });
         self.count += 1;
         &mut self.pending[self.current]
     }
@@ -302,7 +322,8 @@ impl ShaderReader {
                 self.current(line).passes.push(section);
             }
             SectionKind::NativeCode => {
-                // Both variants may have the same code: it is that of the shader that has none yet, if that is of the same stage.
+                // Both variants may have the same code: it is that of the shader that has none yet, if that is of the
+                // same stage.
                 let stage = stage_of(&section).to_owned();
                 let is_open = self.pending.get(self.current).is_some_and(|shader| {
                     shader.assembly.is_none() && (shader.stage.is_empty() || stage.is_empty() || shader.stage == stage)
@@ -322,7 +343,11 @@ impl ShaderReader {
                 }
             }
             SectionKind::Listing => self.current(line).listing = Some(section),
-            SectionKind::Other => {}
+            SectionKind::Other => {
+                if self.count == 0 {
+                    self.without_start = without_start(self.reader.path(), &section);
+                }
+            }
         }
     }
 }

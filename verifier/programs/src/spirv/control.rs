@@ -1,8 +1,8 @@
 //! Control flow: the tree of ifs and loops as blocks with merge instructions.
 //!
-//! An if is a selection whose merge block is the block after it. A loop gets a header, which has the phis of the loop's first block, and
-//! a continue block: SPIR-V wants one back edge, so a phi of several values that come from `continue`s is split in two. Blocks that are
-//! never reached are merge blocks without code.
+//! An if is a selection whose merge block is the block after it. A loop gets a header, which has the phis of the loop's
+//! first block, and a continue block: SPIR-V wants one back edge, so a phi of several values that come from `continue`s
+//! is split in two. Blocks that are never reached are merge blocks without code.
 
 use ir3_compiler::nir::{Block, CfNode, Def, Function, Instr, InstrData, JumpKind, Loop};
 use rspirv::dr::Operand;

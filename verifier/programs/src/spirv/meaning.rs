@@ -1,6 +1,7 @@
 //! Expansion of an operation's meaning into instructions: the term that provers use for it.
 //!
-//! A term of `w` bits is a value of the next width that SPIR-V has (`container`), with zeros above; of one bit, a boolean.
+//! A term of `w` bits is a value of the next width that SPIR-V has (`container`), with zeros above; of one bit, a
+//! boolean.
 
 use ir3_compiler::nir::Alu;
 use rspirv::dr::Operand;

@@ -58,7 +58,8 @@ fn text(lines: &str) -> String {
     )
 }
 
-/// A rounding mode that the header requires is an execution mode; without one, SPIR-V leaves the rounding open as nir does.
+/// A rounding mode that the header requires is an execution mode; without one, SPIR-V leaves the rounding open as nir
+/// does.
 #[test]
 fn a_required_rounding_is_an_execution_mode() {
     let open = text("    16   %1 = f2f16 %0");

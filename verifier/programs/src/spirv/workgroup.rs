@@ -35,7 +35,8 @@ impl Emitter<'_> {
         widths
     }
 
-    /// Shared memory as elements of a width: an array of words, or one of several blocks that are the same memory. Returns true for a block.
+    /// Shared memory as elements of a width: an array of words, or one of several blocks that are the same memory.
+    /// Returns true for a block.
     fn shared_memory(&mut self, bits: u8) -> (Word, bool) {
         let is_block = self.shared_widths() != [32];
         let key = Variable::Shared(bits);

@@ -81,8 +81,8 @@ impl Driver {
     }
 }
 
-/// The dynamic linker in the folder of a driver, if there is one, with its options: the driver may need a C library that
-/// is newer than the system's. The folder may also have the libraries that it needs.
+/// The dynamic linker in the folder of a driver, if there is one, with its options: the driver may need a C library
+/// that is newer than the system's. The folder may also have the libraries that it needs.
 pub(crate) fn loader_command(library: &Path) -> Vec<OsString> {
     let folder = library.parent().unwrap_or(Path::new(""));
     let loader = LOADERS.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());

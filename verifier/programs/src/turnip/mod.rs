@@ -1,8 +1,9 @@
 //! Shaders as SPIR-V, GLSL or WGSL, compiled by Mesa's turnip as a distribution ships it: its log is the input of
 //! `mesa`.
 //!
-//! The driver runs in a process of its own, `ir3-turnip` (verifier/turnip), which answers for the kernel's device: there is no GPU. This module
-//! finds the driver ([`Driver`]), has modules compiled ([`Worker`]), and adds the machine code that release builds do not print (`words`).
+//! The driver runs in a process of its own, `ir3-turnip` (verifier/turnip), which answers for the kernel's device:
+//! there is no GPU. This module finds the driver ([`Driver`]), has modules compiled ([`Worker`]), and adds the machine
+//! code that release builds do not print (`words`).
 
 pub mod driver;
 mod words;

@@ -1,8 +1,9 @@
 //! The machine code of shaders whose log has none.
 //!
-//! A release build of Mesa prints the final assembly without its words. They are in the driver's cache of pipelines: somewhere in its bytes,
-//! as many words as the assembly has lines, `end` and all nops where the assembly has them. Where several sequences fit (those of a vertex
-//! shader and of its binning variant), the one whose text is the assembly is taken if there is one only; otherwise the words are not known.
+//! A release build of Mesa prints the final assembly without its words. They are in the driver's cache of pipelines:
+//! somewhere in its bytes, as many words as the assembly has lines, `end` and all nops where the assembly has them.
+//! If several sequences fit (those of a vertex shader and of its binning variant), the one whose text is the
+//! assembly is taken if there is one only; otherwise the words are not known.
 
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::machine::listing::{self, Item};

@@ -374,8 +374,8 @@ mod tests {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("ir3-equiv-worker-{}-{number}.sh", std::process::id()));
-            // Another process writes it: a child that another test starts would inherit a file that is open for writing here, and until
-            // that child runs its program, the system refuses to run the file (`ETXTBSY`).
+            // Another process writes it: a child that another test starts would inherit a file that is open for writing
+            // here, and until that child runs its program, the system refuses to run the file (`ETXTBSY`).
             let mut writer = Command::new("sh");
             let mut writer = writer
                 .args(["-c", "cat >\"$0\" && chmod +x \"$0\""])

@@ -7,7 +7,8 @@
 //! do not: the comparison is between the variant before and after each stage, never the variant with the program that
 //! it was made of.
 //!
-//! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler testing* (spirv-fuzz).
+//! After Donaldson et al., *Test-case reduction and deduplication almost for free with transformation-based compiler
+//! testing* (spirv-fuzz).
 
 mod append;
 mod graft;
@@ -23,7 +24,8 @@ const STEPS: usize = 8;
 /// A variant gets no longer than this, in instructions, by steps.
 const LARGEST: usize = 1500;
 
-/// A variant of a program with pieces of donors: a function of its arguments. Valid if the program is; the program itself if no step applies.
+/// A variant of a program with pieces of donors: a function of its arguments. Valid if the program is; the program
+/// itself if no step applies.
 ///
 /// The results of divergence analysis are dropped, as they need not hold for the variant.
 pub fn variant(program: &Shader, donors: &[&Shader], seed: u64) -> Shader {

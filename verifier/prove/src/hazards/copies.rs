@@ -10,8 +10,9 @@
 //! copies that it touches; a store and a load make one. An instruction that only some lanes execute (predication) is on
 //! lane edges, too, except for the position at which a lane waits: code that branches in it has no copies at all.
 //!
-//! Lanes that wait at a position do not execute anything, and nothing else writes their registers or their scratch memory. So the copies at the start
-//! of the block where they wait hold as long as they wait. Shared registers are in no copy.
+//! Lanes that wait at a position do not execute anything, and nothing else writes their registers or their scratch
+//! memory. So the copies at the start of the block where they wait hold as long as they wait. Shared registers are in
+//! no copy.
 
 use super::flow::{BlockIndex, Flow};
 use super::scratch::{Scratch, ScratchOperation};

@@ -34,8 +34,8 @@ pub enum Basis {
     /// The machine: a source documents that the hardware requires it. A program that keeps these rules is free of
     /// hazards.
     Machine,
-    /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is proved,
-    /// and has a finding.
+    /// Mesa's own practice: no source states that the machine needs it. A program that breaks only such a rule is
+    /// proved, and has a finding.
     Practice,
 }
 

@@ -1,4 +1,5 @@
-//! Hazards of single instructions: operands that a text does not list, instructions that come in pairs, and lanes that are read.
+//! Hazards of single instructions: operands that a text does not list, instructions that come in pairs, and lanes that
+//! are read.
 
 use super::tests::{IMM, kinds, pair, report};
 use super::*;

@@ -65,7 +65,8 @@ pub struct Facts {
     pub trusts_marks: bool,
     /// The depth of the branch stack that the driver configures; otherwise the one that the GPU has counts.
     pub branch_stack: Option<u32>,
-    /// True if the driver runs the preamble before the wave has registers, if it is known; otherwise it does where the preamble lets it.
+    /// True if the driver runs the preamble before the wave has registers, if it is known; otherwise it does where the
+    /// preamble lets it.
     pub early_preamble: Option<bool>,
     /// The starts of arrays in registers.
     pub arrays: ArrayBases,

@@ -1,8 +1,8 @@
 //! Scratch memory at known addresses: spilled values are as good as registers.
 //!
-//! An access names a base register and an offset in bytes. Its address is known if on every path of a lane the last write
-//! of the base is the move of one immediate. (Allocation puts it at the start of a program that spills.) A store whose address is not known
-//! may change all of a lane's memory, a load from there may have any of it.
+//! An access names a base register and an offset in bytes. Its address is known if on every path of a lane the last
+//! write of the base is the move of one immediate. (Allocation puts it at the start of a program that spills.) A store
+//! whose address is not known may change all of a lane's memory, a load from there may have any of it.
 //!
 //! *Assumptions.* `p[…]` is each lane's own memory, and only `stp` writes it: no other opcode has that space, and its
 //! addresses are not those of any buffer. Loads and stores of one lane take effect in the order of the code; Mesa has

@@ -103,7 +103,8 @@ pub struct State {
     pub quads: Option<Box<QuadLanes>>,
     /// Facts about the wave.
     pub wave: WaveFacts,
-    /// Writes to the constant file, by the flag that waits for them ([`Wait`]); those without one end with the preamble.
+    /// Writes to the constant file, by the flag that waits for them ([`Wait`]); those without one end with the
+    /// preamble.
     pub consts: [ConstWrites; 3],
     /// True if `a0.x`, which each lane has, has been released.
     pub address_released: bool,

@@ -40,8 +40,8 @@ use ir3_semantics::machine::units::{self, A1_BIT, OTHER_WORD, SHARED_WORD, WORDS
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Finds the branches and the moves to shared registers that are uniform, and computes the control flow with them. The result is true at their
-/// positions.
+/// Finds the branches and the moves to shared registers that are uniform, and computes the control flow with them. The
+/// result is true at their positions.
 ///
 /// # Errors
 /// As [`Flow::new`].

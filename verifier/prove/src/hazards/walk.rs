@@ -109,8 +109,8 @@ impl Clock {
 struct Release {
     /// Before lanes end: in programs that release it before their end ("the hw gets angry", `ir3_postsched.c`).
     before_kill: bool,
-    /// Before the end: it is released there from a5xx on (`ir3_legalize`). A program that reads varyings by samples before its
-    /// start only has to do it on any GPU (`legalize_block`).
+    /// Before the end: it is released there from a5xx on (`ir3_legalize`). A program that reads varyings by samples
+    /// before its start only has to do it on any GPU (`legalize_block`).
     before_end: bool,
 }
 
@@ -256,7 +256,8 @@ impl Walk<'_> {
         let steps = self.steps;
         let step = &steps.steps[at];
         if step.starts_block {
-            // A reader of an address or a predicate is in the block of its write, and nothing waits for it in another one (`ir3_legalize`).
+            // A reader of an address or a predicate is in the block of its write, and nothing waits for it in another
+            // one (`ir3_legalize`).
             state[Set::ScalarSource][OTHER_WORD] = 0;
         }
         if step.ss {

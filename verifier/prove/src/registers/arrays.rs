@@ -1,8 +1,8 @@
 //! Elements of arrays at an index that is not known, which the target keeps in scratch memory.
 //!
-//! The source moves an element relative to `a0.x`. The target loads or stores it at an address that it computes from a value of 16 bits,
-//! which must be that of `a0.x`: it is extended with its sign, and shifted by the size of an element. Nothing else is taken for such an
-//! address. The whole array is compared, as for arrays in registers.
+//! The source moves an element relative to `a0.x`. The target loads or stores it at an address that it computes from a
+//! value of 16 bits, which must be that of `a0.x`: it is extended with its sign, and shifted by the size of an element.
+//! Nothing else is taken for such an address. The whole array is compared, as for arrays in registers.
 
 use super::facts::Literal;
 use super::failure::RegisterFailure;
@@ -58,8 +58,8 @@ fn value_of(place: Option<&Place>) -> Option<Value> {
 }
 
 impl LockstepWalk<'_> {
-    /// Steps over a move of an element relative to `a0.x` for which the target accesses scratch memory. `None`: the instructions are no
-    /// such pair.
+    /// Steps over a move of an element relative to `a0.x` for which the target accesses scratch memory. `None`: the
+    /// instructions are no such pair.
     pub(super) fn element_in_scratch(
         &mut self,
         block: Block,
@@ -78,8 +78,8 @@ impl LockstepWalk<'_> {
         Some(self.same_element(s, t, element, &access, index))
     }
 
-    /// The half value from which an address is computed: shifted by the size of an element after the extension of its sign, both in this
-    /// block, and not written since.
+    /// The half value from which an address is computed: shifted by the size of an element after the extension of its
+    /// sign, both in this block, and not written since.
     fn index_of(&self, block: Block, address: Value, bytes: u32) -> Option<Value> {
         let program = self.target.program;
         let list: &[Instr] = &program.blocks[block].instrs[..self.at[1]];

@@ -110,7 +110,8 @@ fn parallel(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) ->
 /// Appends the copies of a whole value, or a whole array, as phis and parallel copies move it.
 ///
 /// # Errors
-/// If an array is copied from something else, or an operand is relative, of another width than its place, or outside of its file.
+/// If an array is copied from something else, or an operand is relative, of another width than its place, or outside of
+/// its file.
 pub fn append_whole_value(
     locations: &Locations<'_>,
     dst: &Dst,

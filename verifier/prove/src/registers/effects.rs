@@ -1,7 +1,7 @@
 //! The effects of an opcode other than its results, as the register checker defines them.
 //!
-//! The compiler's table of opcodes has columns for the same. The checker does not read them: a wrong column there is a fault
-//! of the compiler that the checker has to find. A test compares the two.
+//! The compiler's table of opcodes has columns for the same. The checker does not read them: a wrong column there is a
+//! fault of the compiler that the checker has to find. A test compares the two.
 
 use ir3_compiler::ir3::{InstrData, Opcode, Src};
 use ir3_semantics::machine::units;
@@ -12,7 +12,8 @@ pub(super) const fn writes_constants(opcode: Opcode) -> bool {
     matches!(opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
 }
 
-/// Returns true if an opcode writes its result in one lane of each quad only, and others before it have written the other lanes.
+/// Returns true if an opcode writes its result in one lane of each quad only, and others before it have written the
+/// other lanes.
 pub(super) const fn writes_one_lane_of_a_quad(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3)
 }

@@ -5,8 +5,9 @@
 //! Forgetting is always sound: it only removes facts. So an approximation suffices for the addresses of slots: their
 //! base is 0, or the immediate that is moved to it immediately before. A computed address may be any.
 //!
-//! The compiler has the same algorithm (`ir3_compiler::ir3::liveness`). It is not used here: the register checker shares
-//! no analysis of liveness with the allocator that it checks, so that a fault of one cannot hide a fault of the other.
+//! The compiler has the same algorithm (`ir3_compiler::ir3::liveness`). It is not used here: the register checker
+//! shares no analysis of liveness with the allocator that it checks, so that a fault of one cannot hide a fault of the
+//! other.
 
 use super::location::{Locations, Piece};
 use super::slots::SlotAccess;

@@ -5,12 +5,13 @@
 //! target, not of two different ones have. The first use of `x` takes the value of the piece that it reads, and the
 //! facts that assume something else end.
 //!
-//! An open fact has *choices*: for each phi whose operand is undefined, the content that the phi is assumed to have. Facts
-//! contradict each other if they assume different contents of one phi. Contents are numbered as a global value numbering
-//! does it. Where paths meet, facts that assume the same on each of the paths are a group, and the first of them names the
-//! content of the group. A fact that assumes nothing on one of the paths is in the group of the other path, if there is
-//! only one. A content that is the same on both paths and was named elsewhere keeps its name. (One that was named at this
-//! block is of an earlier visit.) Meeting one more path only splits groups, so the names at a block change finitely often.
+//! An open fact has *choices*: for each phi whose operand is undefined, the content that the phi is assumed to have.
+//! Facts contradict each other if they assume different contents of one phi. Contents are numbered as a global value
+//! numbering does it. Where paths meet, facts that assume the same on each of the paths are a group, and the first of
+//! them names the content of the group. A fact that assumes nothing on one of the paths is in the group of the other
+//! path, if there is only one. A content that is the same on both paths and was named elsewhere keeps its name. (One
+//! that was named at this block is of an earlier visit.) Meeting one more path only splits groups, so the names at a
+//! block change finitely often.
 
 use super::location::Piece;
 use ir3_compiler::ir3::Block;

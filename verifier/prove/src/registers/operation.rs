@@ -35,8 +35,8 @@ fn has_only_results(data: &InstrData) -> bool {
         }
 }
 
-/// Returns true for matrix products: they read four registers from each of the first two sources on, write up to 128, and
-/// `wmm.accu` reads those too. Operands name only the first of them.
+/// Returns true for matrix products: they read four registers from each of the first two sources on, write up to 128,
+/// and `wmm.accu` reads those too. Operands name only the first of them.
 const fn is_matrix(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Wmm | Opcode::WmmAccu)
 }
@@ -479,8 +479,8 @@ impl LockstepWalk<'_> {
     }
 }
 
-/// The sources that repetitions of an instruction read from results of earlier ones: the number of the earlier repetition,
-/// of the later one, and of the source. An access by address may be to any register.
+/// The sources that repetitions of an instruction read from results of earlier ones: the number of the earlier
+/// repetition, of the later one, and of the source. An access by address may be to any register.
 fn read_by_later(locations: &Locations<'_>, data: &InstrData) -> SmallVec<[(u32, u32, usize); 4]> {
     let mut found = SmallVec::new();
     let (Some(dst), false) = (data.dsts.first(), data.opcode == Opcode::Swz) else { return found };

@@ -7,15 +7,16 @@
 //! writes of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need
 //! not be compared.
 //!
-//! A register is a resource by itself, in halves. An access relative to an address register is one to all registers where its array may
-//! be ([array-bounds](ir3_semantics::assumptions::ARRAY_BOUNDS)). A move from a register to itself may be missing in the target.
+//! A register is a resource by itself, in halves. An access relative to an address register is one to all registers
+//! where its array may be ([array-bounds](ir3_semantics::assumptions::ARRAY_BOUNDS)). A move from a register to itself
+//! may be missing in the target.
 //!
 //! Images are views of the memory of buffers. Mesa's ir3 and our scheduler treat them as two classes of accesses that
 //! may be reordered; where they are, that is an [assumption](ir3_semantics::assumptions::NO_ALIAS) of the proof.
 //!
-//! This does not use the scheduler's own rules, `ir3_compiler::schedule::dependencies`, nor the columns of the compiler's
-//! table of opcodes that these rules read (effects, lanes, traits): the effects of opcodes are defined here and in
-//! `effects`.
+//! This does not use the scheduler's own rules, `ir3_compiler::schedule::dependencies`, nor the columns of the
+//! compiler's table of opcodes that these rules read (effects, lanes, traits): the effects of opcodes are defined here
+//! and in `effects`.
 
 use super::effects::{is_of_one_lane, writes_constants, writes_memory};
 use super::failure::{InstrSite, RegisterFailure};

@@ -39,8 +39,8 @@ impl<'a> SlotAccess<'a> {
         access.is_of_whole_registers(data, memory).then_some(access)
     }
 
-    /// Returns true if the memory that is accessed is as wide as the registers: type and number of elements, which a spill or reload may
-    /// leave out.
+    /// Returns true if the memory that is accessed is as wide as the registers: type and number of elements, which a
+    /// spill or reload may leave out.
     fn is_of_whole_registers(&self, data: &InstrData, memory: &MemoryAttrs) -> bool {
         let is_macro = matches!(data.opcode, Opcode::SpillMacro | Opcode::ReloadMacro);
         let is_wide = memory.ty.map_or(is_macro, |ty| u32::from(ty.bits()) == 8 * self.bytes());

@@ -9,9 +9,9 @@
 //! `d` does not dominate. For suppose that a lane A runs `d` without another lane B, which runs it for the last time
 //! later. A wave runs the earliest block in which lanes wait, so B is in a later block at that time, and goes back over
 //! an edge around `d`, which is around `b` too. When it takes that edge, A waits at its end or after it, hence after
-//! `b`. So A only reaches `b` by an edge back around `b` and `d`; the path from its end to `b` passes `d`, as there is a
-//! path to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes then.
-//! So a shared value that is defined in `d` is unchanged at `b`.
+//! `b`. So A only reaches `b` by an edge back around `b` and `d`; the path from its end to `b` passes `d`, as there is
+//! a path to that end without `d`. Nor has any other lane run `d` in between: nothing of this is about where B goes
+//! then. So a shared value that is defined in `d` is unchanged at `b`.
 //!
 //! None of this uses the compiler's divergence analysis, its physical edges, or the marks on its branches.
 

@@ -136,8 +136,8 @@ impl<'a> LockstepWalk<'a> {
         }
     }
 
-    /// Iterates until nothing changes. Facts only ever become fewer, so an obligation that fails in some iteration fails at
-    /// the end.
+    /// Iterates until nothing changes. Facts only ever become fewer, so an obligation that fails in some iteration
+    /// fails at the end.
     ///
     /// # Errors
     /// The first use that may read another value, or an instruction that the checker does not support.
@@ -349,9 +349,10 @@ impl<'a> LockstepWalk<'a> {
     }
 
     /// Removes facts that other lanes may invalidate between the end of one block and the start of the next, by writing
-    /// to shared registers or to the constant file. A fact between shared registers must have held at the end of every block from which the
-    /// wave may come; a fact about a value of a lane remains only where the wave came directly from there. (The facts
-    /// at the ends of lanes' edges, phis included, have been met already.) Returns true if any fact is removed.
+    /// to shared registers or to the constant file. A fact between shared registers must have held at the end of every
+    /// block from which the wave may come; a fact about a value of a lane remains only where the wave came directly
+    /// from there. (The facts at the ends of lanes' edges, phis included, have been met already.) Returns true if any
+    /// fact is removed.
     fn forget_other_lanes(&self, block: Block, edges: &PairedEdges, start: &mut FactSet) -> bool {
         let mut preds: SmallVec<[Block; 4]> = self.waves[0].comes_from[block].iter().copied().collect();
         self.comes_from_in_target(block, &mut preds);

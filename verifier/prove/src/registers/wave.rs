@@ -43,8 +43,8 @@ impl WaveFlow {
     }
 }
 
-/// The blocks whose first instruction may come after another lane has run one of the blocks `writers`, while the lanes that
-/// run it waited for that.
+/// The blocks whose first instruction may come after another lane has run one of the blocks `writers`, while the lanes
+/// that run it waited for that.
 pub(super) fn waits_for(comes_from: &WaveEdges, program: &Program, writers: &[Block]) -> SecondaryMap<Block, bool> {
     let mut goes_to = WaveEdges::new();
     for &block in &program.layout {

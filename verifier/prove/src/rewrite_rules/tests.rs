@@ -111,7 +111,8 @@ fn refuted(statements: Vec<Statement>) -> Vec<(String, Option<u8>)> {
     all
 }
 
-/// One rule of the proposal takes the wrong word, one property does not hold, and a declared width contradicts three rules.
+/// One rule of the proposal takes the wrong word, one property does not hold, and a declared width contradicts three
+/// rules.
 #[test]
 fn what_is_wrong_with_the_proposal() {
     let names: Vec<String> = refuted(proposal::all()).into_iter().map(|(name, _)| name).collect();

@@ -6,8 +6,9 @@
 //! iterations begin elsewhere, with the reason for the equivalence. So a proof about that graph is a proof about the
 //! program.
 //!
-//! A loop that all lanes leave after a known number of iterations is no loop in [`Graph::unrolled`]: where there is no proof with it, it is
-//! replaced by copies of its blocks in both programs, as the other one may have unrolled it, or computed its result.
+//! A loop that all lanes leave after a known number of iterations is no loop in [`Graph::unrolled`]: where there is no
+//! proof with it, it is replaced by copies of its blocks in both programs, as the other one may have unrolled it, or
+//! computed its result.
 
 use super::memories::Memories;
 use super::proof::{Choice, Found, Rules};
@@ -121,8 +122,8 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     Err(attempts.failure.unwrap_or(SimulationFailure::OutOfTime(None)))
 }
 
-/// The pairs of graphs for the attempts with more rules, best first: the first ones of those without, both with all loops rotated, with
-/// loops unrolled, and with stores sunk out of a loop of the source.
+/// The pairs of graphs for the attempts with more rules, best first: the first ones of those without, both with all
+/// loops rotated, with loops unrolled, and with stores sunk out of a loop of the source.
 fn with_rules<S: SymbolicProgram, T: SymbolicProgram>(
     source: &S,
     target: &T,
@@ -227,7 +228,8 @@ impl<S: SymbolicProgram, T: SymbolicProgram> Attempts<'_, S, T> {
     }
 }
 
-/// The graph of a program with the loops unrolled that all lanes leave after a known number of iterations; `None` if there are none.
+/// The graph of a program with the loops unrolled that all lanes leave after a known number of iterations; `None` if
+/// there are none.
 fn unrolled<C: SymbolicProgram>(code: &C, side: Side, limits: &Limits, solver: &mut dyn Solver) -> Option<Graph> {
     let mut graph = code.graph().clone();
     let mut changed = false;

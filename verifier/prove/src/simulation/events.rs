@@ -123,7 +123,8 @@ impl SourceEvents {
         possible.map(|(at, _)| at).filter(|&at| is_partner(at)).collect()
     }
 
-    /// The stores to the constant file that one of the target may be: the first without a partner, or one that may overtake those before it.
+    /// The stores to the constant file that one of the target may be: the first without a partner, or one that may
+    /// overtake those before it.
     fn stores(&self, terms: &Terms, event: &Event, is_possible: impl Fn(usize) -> bool) -> SmallVec<[usize; 4]> {
         let mut found = SmallVec::new();
         let is_elsewhere = |block: u32| block != event.context.block && !left_out(Guard::StoredBlock);
@@ -160,8 +161,8 @@ impl SourceEvents {
         making.map(|(at, _)| at)
     }
 
-    /// The versions before the source's event `at`, each of which has to be the one before its partner: in the order of the target, the first
-    /// store without a partner is before all others.
+    /// The versions before the source's event `at`, each of which has to be the one before its partner: in the order of
+    /// the target, the first store without a partner is before all others.
     pub fn before(&self, at: usize) -> SmallVec<[(Slot, Term); 1]> {
         let EventKind::Constants = self.list[at].event.kind else { return self.before_in_order(at) };
         match &self.gap {
@@ -178,8 +179,8 @@ impl SourceEvents {
         context.makes.iter().copied().zip(context.before.iter().copied()).collect()
     }
 
-    /// The version of the constant file after a store of the target: that of the source after the same stores, or `unknown` if it never has
-    /// exactly these.
+    /// The version of the constant file after a store of the target: that of the source after the same stores, or
+    /// `unknown` if it never has exactly these.
     pub fn stored(&mut self, event: &Event, unknown: Term) -> Term {
         let first = self.making(slot::CONSTANTS).find(|at| !self.taken.contains(at));
         let is_after = |at: &usize| self.taken.contains(at);
@@ -294,7 +295,8 @@ impl EventPairs {
         Some(*done)
     }
 
-    /// Returns true if events of other lanes have been counted in this iteration: both programs must have the same ones.
+    /// Returns true if events of other lanes have been counted in this iteration: both programs must have the same
+    /// ones.
     pub fn has_counted(&self) -> bool {
         self.counted
     }

@@ -112,7 +112,8 @@ impl HeaderFacts {
         conditions.collect()
     }
 
-    /// Drops the facts that do not hold on a path. `holds` returns true if a condition is proved on a path. Returns true if there are any.
+    /// Drops the facts that do not hold on a path. `holds` returns true if a condition is proved on a path. Returns
+    /// true if there are any.
     pub fn refine(
         &mut self,
         terms: &mut Terms,

@@ -1,9 +1,9 @@
 //! Queries in which some subterms are abstracted by variables.
 //!
-//! A statement that holds for all values of a subterm holds for its actual value. So a query may be posed with subterms replaced by
-//! variables: it is smaller, and if the abstraction is valid, so is the query. If it is not, the abstracted subterms
-//! may matter, and the next *layer* of the query has in their places their operands, down to the next subterms that may
-//! be abstracted.
+//! A statement that holds for all values of a subterm holds for its actual value. So a query may be posed with subterms
+//! replaced by variables: it is smaller, and if the abstraction is valid, so is the query. If it is not, the abstracted
+//! subterms may matter, and the next *layer* of the query has in their places their operands, down to the next subterms
+//! that may be abstracted.
 
 use indexmap::IndexSet;
 use ir3_semantics::arithmetic::domain::Domain;

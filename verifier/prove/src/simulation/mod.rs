@@ -1,21 +1,68 @@
 //! The simulation proof: shows that a program refines another, for all inputs and without unrolling their loops.
 //!
-//! Both programs are cut at their entries and at their loop headers, and each segment is executed once on terms
-//! ([`symbolic`](crate::symbolic)). If both programs are at the same cut point, with locations that agree as the
-//! *relation* there says (`relation`), then both reach the same next cut point, with the same observable effects on the
-//! way, and agree there as its relation says. By induction over the cut points that a lane passes, both programs behave
-//! the same for ever. As this holds for every lane, and both programs run their waves in the same order
-//! (`prove/symbolic/graph.rs`), it holds for cross-lane operations and for memory.
+//! # The refinement
 //!
-//! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
-//!   with the values that are equal on the first path to the header. A class is split where a segment makes its members
-//!   differ, until nothing splits: the result is the largest relation that the segments preserve (`relation`).
+//! Let `e` be an environment (inputs, memory, textures, launch), and `u` and `v` the undefined words of the source `S`
+//! and of the target `T`. `obs` is what a run makes observable: its events (accesses of memory, barriers, subgroup
+//! operations, ends of lanes) with their operands, in order; at the end, the versions of all memories except scratch
+//! memory, the demoted lanes, and the outputs of lanes that are neither demoted nor helpers. A run is *defined* up to
+//! its first branch or kill on an undefined word, or store to an undefined address. The theorem is
+//!
+//! ```text
+//! ∀ e ∀ v ∃ u:  obs(T(e, v))  ⊑  obs(S(e, u))        as far as S(e, u) is defined
+//! ```
+//!
+//! where the bits of `T` equal those of `S` except for bits of `S` that are free (undefined, and independent of all
+//! others):
+//!
+//! ```text
+//! t ⊑ (s, free)  ⇔  free = ~0  ∨  (s ⊕ t) ∧ ¬free = 0                                         (`agreement`)
+//! ```
+//!
+//! `u` is a function of `v`, one of four for the whole proof (`UndefinedChoice`): 0, all ones, the word of `v` in the
+//! same place, or the other operand of a phi. So `∃ u` costs no query: each choice is an attempt of its own, and any
+//! that succeeds is a proof.
+//!
+//! # The proof
+//!
+//! Both programs are cut at their entries and at their loop headers, and each segment is executed once on terms
+//! ([`symbolic`](crate::symbolic)). For each header `h` there is a relation `R_h`: classes of locations of both
+//! programs that have the same value `w_k` (`relation`), with linear functions and bounds of these (`header_facts`).
+//! Let `A_i` be the first `i` assumptions of the source in a segment (its conditions and addresses are not undefined),
+//! `A` all of them, and `p_S(g)`, `p_T(g)` the conditions under which a lane leaves the segment through exit `g`. For
+//! the segment of each cut point `c` that is reached, with `R_c` at its start:
+//!
+//! ```text
+//! ∀ e ∀ v ∀ w:
+//!   exits      A   ⇒  p_S(g) = p_T(g)                                          for each exit g        (`compare_exits`)
+//!   events     A_i ⇒  the i-th condition and operands of T equal those of the paired event of S    (`events`)
+//!   relation   p_S(h) ⇒  the members of each class of R_h are equal            for each header h      (`refine`)
+//!   end        p_S(end) ∧ A  ⇒  t ⊑ s     for each output of a lane that is seen, and the demoted lanes
+//!              A  ⇒  the versions of the memories are equal                                           (`at_end`)
+//! ```
+//!
+//! By induction over the cut points that a lane passes, both programs are at the same cut points with values in the
+//! relations, and make the same events. As this holds for every lane, and both programs run their waves in the same
+//! order (`prove/symbolic/graph.rs`), it holds for cross-lane operations and for memory. `A` may be false for all
+//! inputs; then everything is proved, so there is one query more:
+//!
+//! ```text
+//! ∃ e ∃ v ∃ w:  a path from the entry to an end on which all assumptions hold                       (`meaning`)
+//! ```
+//!
+//! Without one, the result is *vacuous*; if the solver does not decide it in time, the proof has the assumption
+//! `source-defined`. Before the segments are compared, declarations (`header.rs`), outputs, the nesting of loops and
+//! what a program may leave to the hardware are.
+//!
+//! - `R_h` starts with the values that are equal on the first path to the header. A class is split where a segment
+//!   makes its members differ, until nothing splits: the result is the largest relation that the segments preserve.
+//!   Facts of earlier iterations only guess.
 //! - The target's values are *swept* when they are computed: a term that the source does not have is compared, on
 //!   samples, with the source's terms; where the solver proves them equal, the source's term takes its place (`sweep`).
 //!   So a query covers the difference of a single instruction.
 //! - If a loop tests first in one program and last in the other, the first is cut after its test instead (`cuts`).
-//! - The rest, at the end, are obligations: path conditions and outputs that must be equal if the source is
-//!   defined (`proof`).
+//! - Operations that lanes execute together are compared under the conditions that select them (`events`, `promises`,
+//!   `loop_exits`).
 //!
 //! If no proof is found, nothing follows: the relation may have been too weak. The solver's model of a failed
 //! obligation becomes an input (`inputs`); the interpreter decides whether the programs differ on it.

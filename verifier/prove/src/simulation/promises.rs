@@ -1,17 +1,18 @@
-//! The promises of two programs in nir about their operations and accesses: that sums do not overflow, that addresses are aligned, that floats are
-//! exact. A pass may weaken the first two and may not strengthen them; it may add the third and may not drop it.
+//! The promises of two programs in nir about their operations and accesses: that sums do not overflow, that addresses
+//! are aligned, that floats are exact. A pass may weaken the first two and may not strengthen them; it may add the
+//! third and may not drop it.
 //!
 //! A sum that breaks its promise is poison, as in LLVM: a value that depends on it may be anything. In the program
 //! after, its value is another one that nothing is known of; in the program before, the proof chooses: the sum itself,
 //! or the value that the operation of the program after has on the same operands. Both choices are tried: first all
 //! operations of the program before have the value of the other program, then only those that had a partner there.
 //!
-//! An address of the program after is aligned if its bits show it, or if an access of the program before on the same path promises as much of
-//! the same address; otherwise it has to be proved. A load may be executed on more paths than before: its result is not used there. So all loads
-//! of the program before from the address are to promise as much.
+//! An address of the program after is aligned if its bits show it, or if an access of the program before on the same
+//! path promises as much of the same address; otherwise it has to be proved. A load may be executed on more paths than
+//! before: its result is not used there. So all loads of the program before from the address are to promise as much.
 //!
-//! An operation that need not be exact may become another one in the next pass. So one of the program after is not equal to an exact one of the
-//! program before.
+//! An operation that need not be exact may become another one in the next pass. So one of the program after is not
+//! equal to an exact one of the program before.
 
 use super::sweep::Side;
 use ir3_semantics::arithmetic::domain::Domain;
@@ -50,7 +51,8 @@ pub(super) struct Promises {
     sums: FxHashMap<(NoWrap, [Term; 2]), SmallVec<[u32; 1]>>,
     taken: FxHashMap<u32, u32>,
     alignments: Vec<Alignment>,
-    /// The results of operations on floats that are exact, of the program before, and of those that need not be: in all segments.
+    /// The results of operations on floats that are exact, of the program before, and of those that need not be: in all
+    /// segments.
     exact: FxHashSet<Term>,
     inexact: FxHashSet<Term>,
 }
@@ -120,8 +122,8 @@ impl Promises {
         terms.ite(width, broken, poison, result)
     }
 
-    /// Records the alignment of an address, of 64 bits, where an access of the program before promises it. Of the program after, returns the
-    /// condition that is to be proved, if there is one.
+    /// Records the alignment of an address, of 64 bits, where an access of the program before promises it. Of the
+    /// program after, returns the condition that is to be proved, if there is one.
     pub(super) fn alignment(
         &mut self,
         terms: &mut Terms,

@@ -53,7 +53,8 @@ impl SegmentPair {
 /// The choices of a proof attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
-    /// Scratch memory is treated as registers from this address on: see [`scratch_slots_from`](Oracle::scratch_slots_from).
+    /// Scratch memory is treated as registers from this address on: see
+    /// [`scratch_slots_from`](Oracle::scratch_slots_from).
     pub scratch_slots_from: Option<u32>,
     /// See [`Sweeper::products`].
     pub products: bool,
@@ -65,7 +66,8 @@ pub(super) struct Choice {
     pub undefined: UndefinedChoice,
     /// Words that are shown to be narrow on all paths to a header are so in the loop: see [`HeaderRelation`].
     pub narrow: bool,
-    /// Only the operations that had a partner in the attempts so far have its value where they break their promises: see [`Promises`].
+    /// Only the operations that had a partner in the attempts so far have its value where they break their promises:
+    /// see [`Promises`].
     pub partners: bool,
     /// Further optional rules.
     pub rules: Rules,

@@ -502,7 +502,8 @@ impl HeaderRelation {
         changed
     }
 
-    /// The counters: atoms that grow by a constant in each iteration, with the absolute value of that, and the constant that they start from.
+    /// The counters: atoms that grow by a constant in each iteration, with the absolute value of that, and the constant
+    /// that they start from.
     pub fn counters(&mut self, terms: &mut Terms, header: u32, arrivals: &[Arrival]) -> Vec<(Atom, u64, Term)> {
         let atoms: Vec<Atom> = self.atoms().collect();
         let mut found = Vec::new();

@@ -1,9 +1,9 @@
-//! Loops over the lanes that are scans: `scan.macro` and `scan_clusters.macro` as `lower-subgroups` and Mesa expand them
-//! (`ir3_lower_subgroups.c`).
+//! Loops over the lanes that are scans: `scan.macro` and `scan_clusters.macro` as `lower-subgroups` and Mesa expand
+//! them (`ir3_lower_subgroups.c`).
 //!
-//! A program that has such loops is read as one that has the macros, and this is why it means the same. Nothing but the loop
-//! runs between its start and its end: its blocks follow each other in the layout, before the block where lanes go on, no other
-//! block leads into it, and it has no effect but its registers.
+//! A program that has such loops is read as one that has the macros, and this is why it means the same. Nothing but the
+//! loop runs between its start and its end: its blocks follow each other in the layout, before the block where lanes go
+//! on, no other block leads into it, and it has no effect but its registers.
 //!
 //! ```text
 //!     header: getone exit, footer
@@ -50,8 +50,8 @@ pub(super) struct WithMacros {
     pub lemmas: SmallVec<[&'static str; 1]>,
 }
 
-/// Reads the loops of two programs that are scans as macros, if that can help: all of the target's where the source has none; otherwise
-/// those of both after which no register is undefined, if there are as many.
+/// Reads the loops of two programs that are scans as macros, if that can help: all of the target's where the source has
+/// none; otherwise those of both after which no register is undefined, if there are as many.
 pub(super) fn of_both(source: ProgramRef<'_>, target: ProgramRef<'_>, machine: &Target) -> [Option<WithMacros>; 2] {
     let ProgramRef::Ir3(target) = target else { return [None, None] };
     let scans = |program: &Program| -> Vec<Scan> {

@@ -99,7 +99,8 @@ pub(super) struct SimulationState<'a> {
     pub(super) registers: FxHashMap<Term, SmallVec<[(Side, Slot); 2]>>,
     /// Facts about the locations of the source and of the target.
     pub(super) places: [&'a Places; 2],
-    /// The words of the constant file that the source's preamble has stored, with their values; `None` if the target stores words too.
+    /// The words of the constant file that the source's preamble has stored, with their values; `None` if the target
+    /// stores words too.
     pub(super) kept: Option<FxHashMap<u32, Term>>,
     /// The words of the constant file that either program may read; `None` if that is not known.
     pub(super) read_constants: Option<FxHashSet<u32>>,
@@ -287,7 +288,8 @@ impl<'a> SimulationState<'a> {
         terms.and(1, path, facts)
     }
 
-    /// The condition of the source, or its complement, that a condition of the target is where the facts at the cut point hold.
+    /// The condition of the source, or its complement, that a condition of the target is where the facts at the cut
+    /// point hold.
     pub(super) fn known_condition(&mut self, terms: &mut Terms, condition: Term) -> Term {
         if self.facts_here.is_empty() || terms.as_constant(condition).is_some() {
             return condition;

@@ -7,17 +7,17 @@
 //! anything else makes a version: an atomic, a barrier, a fence. It is one of stores in which only lanes of the segment
 //! take part.
 //!
-//! Stores of several lanes to one word have an order here: that of the stores, then that of the lanes. There are two ways to show that groups
-//! have the same effect.
+//! Stores of several lanes to one word have an order here: that of the stores, then that of the lanes. There are two
+//! ways to show that groups have the same effect.
 //!
-//! - The target has some of the source's stores, and the same place is stored to later by the lanes of each of the others. The last store to a
-//!   word is then one that both have, and those are in one order.
-//! - Each lane on its own has stored the same values to the same places at the end, and different lanes store to one place by different stores
-//!   of a group only if they store the same value. Then the last store to a word is one of the same lane in both programs, or one of the
-//!   same lanes in one instruction, or they all store the same value.
+//! - The target has some of the source's stores, and the same place is stored to later by the lanes of each of the
+//!   others. The last store to a word is then one that both have, and those are in one order.
+//! - Each lane on its own has stored the same values to the same places at the end, and different lanes store to one
+//!   place by different stores of a group only if they store the same value. Then the last store to a word is one of
+//!   the same lane in both programs, or one of the same lanes in one instruction, or they all store the same value.
 //!
-//! Facts about two lanes are shown for any two different lanes of a segment: the variables of one of them are renamed, and the numbers of
-//! the lanes differ.
+//! Facts about two lanes are shown for any two different lanes of a segment: the variables of one of them are renamed,
+//! and the numbers of the lanes differ.
 
 use super::events::SourceEvent;
 use super::state::SimulationState;
@@ -98,8 +98,8 @@ fn address(access: &ElementAccess) -> Option<Term> {
     }
 }
 
-/// One bit: 0 if two accesses to one buffer are to different words: no byte is in common, and the addresses are near the beginning of the
-/// buffer or near each other. Others may be beyond its end, where a run lets them meet.
+/// One bit: 0 if two accesses to one buffer are to different words: no byte is in common, and the addresses are near
+/// the beginning of the buffer or near each other. Others may be beyond its end, where a run lets them meet.
 fn may_meet(terms: &mut Terms, a: &ElementAccess, b: &ElementAccess) -> Option<Term> {
     let (x, y) = (address(a)?, address(b)?);
     let below = |terms: &mut Terms, value, limit: u64| {
@@ -159,8 +159,8 @@ fn different_lanes(
 }
 
 impl SimulationState<'_> {
-    /// Returns true if two accesses of different lanes are shown to satisfy a goal. It is made of the accesses, of which the second is that
-    /// of the other lane.
+    /// Returns true if two accesses of different lanes are shown to satisfy a goal. It is made of the accesses, of
+    /// which the second is that of the other lane.
     fn holds_for_two_lanes(
         &mut self,
         terms: &mut Terms,
@@ -358,8 +358,8 @@ impl SimulationState<'_> {
         })
     }
 
-    /// Returns true if each lane stores the same values to the same places, and no two lanes store different values to one place in another
-    /// order.
+    /// Returns true if each lane stores the same values to the same places, and no two lanes store different values to
+    /// one place in another order.
     fn are_same_by_places(
         &mut self,
         terms: &mut Terms,

@@ -333,9 +333,9 @@ impl<L: Logic> Lowering<'_, L> {
         self.value(w, bits)
     }
 
-    /// Adds the fact that two applications of a commutative function are equal if the operands of one are those of the other, exchanged. It is
-    /// needed where operands are equal under the assumptions only: otherwise they are in order already. One operand of the first has to be the
-    /// other one of the second, so that most queries have no such fact.
+    /// Adds the fact that two applications of a commutative function are equal if the operands of one are those of the
+    /// other, exchanged. It is needed where operands are equal under the assumptions only: otherwise they are in order
+    /// already. One operand of the first has to be the other one of the second, so that most queries have no such fact.
     fn commute(&mut self, facts: &mut Vec<L::Truth>) {
         if self.commutative.len() > COMMUTATIVE {
             return;

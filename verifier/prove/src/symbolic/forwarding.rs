@@ -31,7 +31,8 @@ struct LaneStore {
     before: Term,
 }
 
-/// The stores of a segment, by the versions that they make. Those are absent in which lanes of other segments may take part.
+/// The stores of a segment, by the versions that they make. Those are absent in which lanes of other segments may take
+/// part.
 #[derive(Debug, Default)]
 pub struct SegmentStores {
     made: FxHashMap<Term, LaneStore>,

@@ -269,8 +269,9 @@ impl Graph {
     /// [beyond](Self::beyond) them, at the end, where nothing is executed: the caller has to show that no lane reaches
     /// it.
     ///
-    /// Then the wave runs the same blocks in the same order, with the same lanes. In the loop all lanes are in one iteration, and the code
-    /// after it is run when all of them have left it, as the copies are before it in the layout.
+    /// Then the wave runs the same blocks in the same order, with the same lanes. In the loop all lanes are in one
+    /// iteration, and the code after it is run when all of them have left it, as the copies are before it in the
+    /// layout.
     pub fn unrolled(&self, number: u32, times: u32) -> Self {
         let GraphLoop { header, last, .. } = self.loops[number as usize];
         let size = last - header + 1;
@@ -319,8 +320,8 @@ impl Graph {
         Self { successors, placed: copies(&blocks), loops, effects, several, beyond, sunk: None }
     }
 
-    /// Returns the graph with the stores of a loop sunk out of it, if the loop stores to one memory, contains no other loop, has no barriers
-    /// or fences, and all lanes leave it to the block right after it: nothing is run in between.
+    /// Returns the graph with the stores of a loop sunk out of it, if the loop stores to one memory, contains no other
+    /// loop, has no barriers or fences, and all lanes leave it to the block right after it: nothing is run in between.
     pub fn with_sunk_stores(&self, number: u32) -> Option<Self> {
         let l = &self.loops[number as usize];
         let (header, last) = (l.header, l.last);

@@ -28,8 +28,8 @@ const NODES: usize = 2000;
 /// The maximum number of parts of a subgroup vote.
 const PARTS: u32 = 32;
 
-/// The number of the lane that is read, as a function of the number of the lane that reads it: some of its bits, and a pattern that they are
-/// combined with by an exclusive or.
+/// The number of the lane that is read, as a function of the number of the lane that reads it: some of its bits, and a
+/// pattern that they are combined with by an exclusive or.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaneMap {
     and: u32,
@@ -223,8 +223,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         Some(SymbolicValue { bits: terms.ite(32, absent, anything, bits), free: terms.ite(32, absent, all, free) })
     }
 
-    /// The value of the first of the lanes in which a condition holds. If there may be none, see [`Self::first_or_none`]. `None` if it is no
-    /// term.
+    /// The value of the first of the lanes in which a condition holds. If there may be none, see
+    /// [`Self::first_or_none`]. `None` if it is no term.
     pub(super) fn first_with(&mut self, selected: Term, value: SymbolicValue) -> Option<SymbolicValue> {
         if !self.has_lane_terms() || !value.is_defined(self.terms) {
             return None;

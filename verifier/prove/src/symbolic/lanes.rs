@@ -230,7 +230,8 @@ fn narrow<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, value: SymbolicValue)
     (SymbolicValue { bits: inner, free }, bits as u8)
 }
 
-/// Executes a ballot: a word of a mask of the lanes in which `bit` is true. It is empty where that is false in all of them.
+/// Executes a ballot: a word of a mask of the lanes in which `bit` is true. It is empty where that is false in all of
+/// them.
 pub fn ballot<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,
@@ -289,8 +290,8 @@ fn read_selected<O: Oracle>(
     of_selected(machine, site, LaneOperation::ReadWhere, (&[value], bit), (result, bits), some)
 }
 
-/// Executes a read from an active lane. If all of them have the same value, the result has its bits; those that are undefined are the
-/// same in all lanes.
+/// Executes a read from an active lane. If all of them have the same value, the result has its bits; those that are
+/// undefined are the same in all lanes.
 pub fn of_one_lane<O: Oracle>(
     machine: &mut SymbolicMachine<'_, O>,
     site: EventSite,

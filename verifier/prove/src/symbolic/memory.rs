@@ -35,13 +35,15 @@ pub struct AccessTarget {
     pub binding: Term,
     /// The address or the texel.
     pub place: AccessPlace,
-    /// One bit: 1 if a bit of an operand that selects the place is free, or if the place is [elsewhere](Self::elsewhere).
+    /// One bit: 1 if a bit of an operand that selects the place is free, or if the place is
+    /// [elsewhere](Self::elsewhere).
     pub free: Term,
     /// One bit, if a byte offset is read separately from the place: 1 if it is that of another place.
     pub elsewhere: Option<Term>,
     /// The access is volatile, and both programs mark volatile accesses.
     pub volatile: bool,
-    /// The byte offset that an access has too, of a buffer or image that no text describes: another one is another place.
+    /// The byte offset that an access has too, of a buffer or image that no text describes: another one is another
+    /// place.
     pub byte_offset: SmallVec<[Term; 2]>,
     /// The access is volatile or coherent.
     pub observed: bool,
@@ -169,7 +171,8 @@ impl AccessTarget {
         }
     }
 
-    /// The access to an element with these operands, if it may be merged with others: it is neither volatile nor coherent.
+    /// The access to an element with these operands, if it may be merged with others: it is neither volatile nor
+    /// coherent.
     fn plain(&self, space: Space, operands: &[Term], bits: u32, path: Term) -> Option<ElementAccess> {
         // If the place has a byte offset of its own, the address alone does not distinguish places.
         let is_unobserved = !self.observed || left_out(Guard::PlainStores);

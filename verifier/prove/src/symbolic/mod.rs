@@ -382,7 +382,8 @@ pub trait Oracle {
     fn cached_load(&mut self, resource: Term);
     /// Returns true if both texts are nir, and name formats and dimensions of images.
     fn are_both_nir(&self) -> bool;
-    /// Returns true if the values of words of the constant file are to be kept (see `preamble`): the target stores none.
+    /// Returns true if the values of words of the constant file are to be kept (see `preamble`): the target stores
+    /// none.
     fn keeps_words(&self) -> bool;
     /// Keeps the value of a word of the constant file, which it has from here on in all lanes.
     fn keep_word(&mut self, word: u32, value: Term);

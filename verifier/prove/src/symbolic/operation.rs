@@ -1,4 +1,5 @@
-//! The operation of an event, in terms that do not depend on the language: two events of different programs are alike if theirs are equal.
+//! The operation of an event, in terms that do not depend on the language: two events of different programs are alike
+//! if theirs are equal.
 
 use super::lanes::ScanPart;
 use ir3_semantics::environment::memory::{Atomic, Space};

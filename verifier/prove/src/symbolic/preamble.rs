@@ -5,16 +5,16 @@
 //! any later read:
 //!
 //! - The program has one store of the word, or one copy to it, and runs it once, so nothing else ever replaces it.
-//! - The election is before any loop, and all lanes of the wave take part: one of them is elected. The store is on the path of
-//!   exactly this lane, or of all lanes.
+//! - The election is before any loop, and all lanes of the wave take part: one of them is elected. The store is on the
+//!   path of exactly this lane, or of all lanes.
 //! - The value is defined, and is the same in all lanes, and in all waves if only one runs the store: each of them
 //!   would have computed it.
 //! - The store is executed, in the order of the blocks, before the load.
 //!
 //! In a segment from a loop header the value must mean the same as at the entry.
 //!
-//! This is for targets without stores to the file ([`Oracle::keeps_words`]): otherwise the stores are events of both programs, and loads are
-//! functions of the versions that they make.
+//! This is for targets without stores to the file ([`Oracle::keeps_words`]): otherwise the stores are events of both
+//! programs, and loads are functions of the versions that they make.
 
 use super::environment::{self, Constants};
 use super::memory::{self, AccessTarget};

@@ -365,7 +365,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         }
     }
 
-    /// The operand of a phi. Where it may become the operand of another edge, it is defined unless nothing else depends on its undefined bits.
+    /// The operand of a phi. Where it may become the operand of another edge, it is defined unless nothing else depends
+    /// on its undefined bits.
     pub fn phi_operand(&mut self, value: SymbolicValue, independent: impl Fn() -> bool) -> SymbolicValue {
         let is_kept = !self.oracle.takes_other_value() || value.is_defined(self.terms) || independent();
         if is_kept { value } else { SymbolicValue::defined(self.terms, value.bits) }

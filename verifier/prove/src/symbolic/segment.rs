@@ -1,6 +1,7 @@
 //! A segment of a program that has been executed, and the values of locations at its blocks and exits.
 //!
-//! A value is looked up on demand, and merged from the exits of the predecessors where these differ; each result is kept.
+//! A value is looked up on demand, and merged from the exits of the predecessors where these differ; each result is
+//! kept.
 
 use super::wave::Goals;
 use super::{Cut, Goal, Oracle, Slot, SymbolicProgram, SymbolicValue, VariableFacts};
@@ -112,8 +113,8 @@ pub(super) fn choose(terms: &mut Terms, condition: Term, yes: SymbolicValue, no:
     SymbolicValue { bits: pick(width, yes.bits, no.bits), free: pick(width, yes.free, no.free) }
 }
 
-/// Merges the values of several edges. Only the conditions that distinguish the edges count. Where the operand of a phi may be anything, it may
-/// be that of another edge.
+/// Merges the values of several edges. Only the conditions that distinguish the edges count. Where the operand of a phi
+/// may be anything, it may be that of another edge.
 fn merge<O: Oracle>(terms: &mut Terms, oracle: &O, is_phi: bool, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
     if is_phi
         && oracle.takes_other_value()

@@ -1,13 +1,15 @@
 //! Stores that are moved out of a loop.
 //!
-//! A loop that stores to one word again and again may as well store the last value once, after it. The source is executed as if it did so: in
-//! the loop ([`SunkStores`](super::graph::SunkStores)) a store only sets pseudo-locations of the lane, a bit and a value, and where
-//! lanes have left the loop, those in which the bit is set store the value. The rest of a proof compares that program with the target. It does
-//! the same as the source if
+//! A loop that stores to one word again and again may as well store the last value once, after it. The source is
+//! executed as if it did so: in the loop ([`SunkStores`](super::graph::SunkStores)) a store only sets pseudo-locations
+//! of the lane, a bit and a value, and where lanes have left the loop, those in which the bit is set store the value.
+//! The rest of a proof compares that program with the target. It does the same as the source if
 //!
 //! - the place is the same in all iterations: a term of values computed before all loops,
-//! - nothing in the loop observes the memory: it loads nothing from it, has no barriers, fences, atomics, or accesses that are watched,
-//! - different lanes store to different places, as they store in the order of the lanes now, and not in that of the iterations,
+//! - nothing in the loop observes the memory: it loads nothing from it, has no barriers, fences, atomics, or accesses
+//!   that are watched,
+//! - different lanes store to different places, as they store in the order of the lanes now, and not in that of the
+//!   iterations,
 //! - no lane ends, is killed or becomes undefined in the loop after it has stored.
 //!
 //! The stores of a lane that never leaves the loop are dropped: such a loop has no meaning (docs/semantics.md).

@@ -202,7 +202,8 @@ impl<'a> Meaning<'a> {
         branch != at && !self.forward(0, at)[branch]
     }
 
-    /// Returns true if one of some registers may be written on a path from an instruction to a branch that does not come back to the instruction.
+    /// Returns true if one of some registers may be written on a path from an instruction to a branch that does not
+    /// come back to the instruction.
     fn written_between(&self, from: usize, branch: usize, registers: &Registers) -> bool {
         let mut before = vec![false; self.paths.next.len()];
         before[branch] = true;

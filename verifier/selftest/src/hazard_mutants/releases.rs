@@ -1,8 +1,8 @@
 //! Early releases: of varyings by (ei), of helper lanes by (eq), of `a0.x` by (ul).
 //!
-//! To release something too early is always wrong. To release it later, or never, is taken to cost time only, but for varyings:
-//! no lane may end before their release if there is one, and there is one on every path where the end of a program is none (before
-//! a5xx), and in programs that only have prefetches.
+//! To release something too early is always wrong. To release it later, or never, is taken to cost time only, but for
+//! varyings: no lane may end before their release if there is one, and there is one on every path where the end of a
+//! program is none (before a5xx), and in programs that only have prefetches.
 
 use super::needed::Paths;
 use cranelift_entity::EntityRef;

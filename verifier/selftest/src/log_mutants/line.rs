@@ -188,7 +188,8 @@ impl Operand {
         Self { marks, name: rest[..end].to_owned(), rest: rest[end..].to_owned() }
     }
 
-    /// The letters of its class and kind: `r`, `hr`, `ssa_`, `hssa_`, `c` … `None` if it is no register, value or constant.
+    /// The letters of its class and kind: `r`, `hr`, `ssa_`, `hssa_`, `c` … `None` if it is no register, value or
+    /// constant.
     pub fn class(&self) -> Option<&str> {
         if self.name.contains(['[', '<']) {
             return None;

@@ -67,13 +67,15 @@ impl Version {
         }
     }
 
-    /// Returns true if the log contradicts itself in a section with this title, and the original does not: `mesa` ends with an error.
+    /// Returns true if the log contradicts itself in a section with this title, and the original does not: `mesa` ends
+    /// with an error.
     fn contradicts(&self, original: &Self, title: &str) -> bool {
         let mut new = self.contradictions.iter().filter(|what| !original.contradictions.contains(what));
         new.any(|what| what.sections.iter().any(|section| section == title))
     }
 
-    /// The number of rules of the language that a program after a pass breaks, without that of `(jp)`, which Mesa's validator does not have.
+    /// The number of rules of the language that a program after a pass breaks, without that of `(jp)`, which Mesa's
+    /// validator does not have.
     fn violations(&self, at: usize) -> usize {
         match &self.sides.all[at].program {
             Ok(Snapshot::Ir3(program)) => {

@@ -1,15 +1,17 @@
 //! The domain of machine integers: a value is a `u64` whose bits above its width are 0.
 //!
-//! Every width is a constant where a kernel is instantiated, so the compiler narrows these 64-bit operations to the width of the lanes.
+//! Every width is a constant where a kernel is instantiated, so the compiler narrows these 64-bit operations to the
+//! width of the lanes.
 //!
 //! ## Exactness of the float operations
 //!
-//! - binary16 `+ * /` are computed in binary32 and rounded to binary16. Double rounding is exact here, since 24 is at least 2 · 11 + 2
-//!   significant bits (Figueroa).
-//! - `a * b + c` in binary32: the product of two binary32 is exact in binary64 (48 bits; exponents from -298 to 256). The sum is rounded to
-//!   odd: TwoSum gives the error of the rounded sum exactly; where the error is not 0 and the sum's last bit is 0, the neighbour in the
-//!   direction of the error has last bit 1, and is the result of rounding to odd. A value rounded to odd with 53 bits and then to nearest
-//!   with at most 51 is rounded correctly (Boldo and Melquiond).
+//! - binary16 `+ * /` are computed in binary32 and rounded to binary16. Double rounding is exact here, since 24 is at
+//!   least 2 · 11 + 2 significant bits (Figueroa).
+//! - `a * b + c` in binary32: the product of two binary32 is exact in binary64 (48 bits; exponents from -298 to 256).
+//!   The sum is rounded to odd: TwoSum gives the error of the rounded sum exactly; where the error is not 0 and the
+//!   sum's last bit is 0, the neighbour in the direction of the error has last bit 1, and is the result of rounding to
+//!   odd. A value rounded to odd with 53 bits and then to nearest with at most 51 is rounded correctly (Boldo and
+//!   Melquiond).
 //! - `a * b + c` in binary16 in the same way: the sum, rounded to odd with 53 bits, is rounded to 24 bits, again to
 //!   odd, then to 11 bits, to nearest.
 //! - Conversions from binary64 to binary16, and from integers to binary16, round to odd to binary32 first as well.

@@ -15,9 +15,11 @@ pub enum NumberKind {
     Unsigned,
 }
 
-/// Any conversion. Integers are sign- or zero-extended by the type of the source, or truncated; floats become integers by clamping.
+/// Any conversion. Integers are sign- or zero-extended by the type of the source, or truncated; floats become integers
+/// by clamping.
 ///
-/// Rounding applies between floats, from integers to floats and from floats to integers; without a mode it is the machine's.
+/// Rounding applies between floats, from integers to floats and from floats to integers; without a mode it is the
+/// machine's.
 #[inline(always)]
 pub fn convert<D: Domain>(
     d: &mut D,
@@ -118,8 +120,8 @@ pub fn part<D: Domain>(d: &mut D, w: u32, size: u32, index: u32, a: D::V) -> D::
     d.extract(w, a, index * size, size)
 }
 
-/// A binary32 word as binary16, zero-extended to a word: the value that a half operand reads from the constant file, and a half result of
-/// interpolation or sampling.
+/// A binary32 word as binary16, zero-extended to a word: the value that a half operand reads from the constant file,
+/// and a half result of interpolation or sampling.
 #[inline(always)]
 pub fn half_word<D: Domain>(d: &mut D, a: D::V) -> D::V {
     let half = to_half(d, Rounding::MACHINE, a);

@@ -1,9 +1,10 @@
 //! The vocabulary of primitive operations in which every definition is written.
 //!
-//! A value is a bit vector of 1 to 64 bits; the caller passes the width along. Conditions are bit vectors of one bit. An operation that
-//! SMT's theory of bit vectors lacks is defined here in terms of those that it has; a domain may override the definition with something
-//! faster of the same meaning. Float operations are primitives: a domain of terms may treat them as uninterpreted functions. Every float
-//! operation that results in a NaN gives the canonical NaN; a product gives it with the sign that the product of numbers would have.
+//! A value is a bit vector of 1 to 64 bits; the caller passes the width along. Conditions are bit vectors of one bit.
+//! An operation that SMT's theory of bit vectors lacks is defined here in terms of those that it has; a domain may
+//! override the definition with something faster of the same meaning. Float operations are primitives: a domain of
+//! terms may treat them as uninterpreted functions. Every float operation that results in a NaN gives the canonical
+//! NaN; a product gives it with the sign that the product of numbers would have.
 
 /// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,8 +95,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// The machine's rounding mode, where an instruction carries none: conversions to floats and from floats to integers, and the results
-    /// of operations that convert them.
+    /// The machine's rounding mode, where an instruction carries none: conversions to floats and from floats to
+    /// integers, and the results of operations that convert them.
     pub const MACHINE: Rounding = Rounding::Zero;
 }
 

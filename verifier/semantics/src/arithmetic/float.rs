@@ -1,8 +1,9 @@
 //! The meaning of the float operations, in any format, in any domain.
 //!
-//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves are operations on
-//! bits: they leave a NaN unchanged but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and `fabs(fmul(a, b))` is `fmul(fabs(a),
-//! fabs(b))` bit for bit, as Mesa's exact rules assume, and `fneg(fneg(a))` is `a`. Denormals are kept.
+//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves
+//! are operations on bits: they leave a NaN unchanged but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and
+//! `fabs(fmul(a, b))` is `fmul(fabs(a), fabs(b))` bit for bit, as Mesa's exact rules assume, and `fneg(fneg(a))` is
+//! `a`. Denormals are kept.
 
 use crate::arithmetic::concrete;
 use crate::arithmetic::concrete::Concrete;

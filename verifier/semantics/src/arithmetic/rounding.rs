@@ -1,12 +1,13 @@
 //! The rounding mode that nir leaves open, chosen for a comparison.
 //!
-//! Without a rounding mode in the header, a plain conversion of nir to a float may round in either direction. A target is correct if it
-//! refines its source, so the source is compared with the rounding mode of the target: to nearest even in the formats in which all
-//! conversions of the target that can round carry `(even)`, else the machine's, toward zero. One choice holds for the whole program.
+//! Without a rounding mode in the header, a plain conversion of nir to a float may round in either direction. A target
+//! is correct if it refines its source, so the source is compared with the rounding mode of the target: to nearest even
+//! in the formats in which all conversions of the target that can round carry `(even)`, else the machine's, toward
+//! zero. One choice holds for the whole program.
 //!
-//! `fquantize2f16` makes zeros of denormal halves. Mesa emits two conversions for it, which keep denormals here as all operations do
-//! ([`QUANTIZED`](crate::assumptions::QUANTIZED)), so it is compared with these where the target does not compare with the smallest
-//! normal half.
+//! `fquantize2f16` makes zeros of denormal halves. Mesa emits two conversions for it, which keep denormals here as all
+//! operations do ([`QUANTIZED`](crate::assumptions::QUANTIZED)), so it is compared with these where the target does not
+//! compare with the smallest normal half.
 
 use ir3_compiler::ir3::{Attrs, Program, Round, SrcOperand, Type};
 use ir3_compiler::nir::{AluSrc, FloatControls, Function, Instr, InstrData, Op, Shader};
@@ -61,7 +62,8 @@ fn can_round(src: Type, dst: Type) -> bool {
     src != dst && dst.is_float() && (dst == Type::F16 || !src.is_half())
 }
 
-/// The source, with the rounding mode of the target for conversions that leave it open, and its treatment of denormal halves.
+/// The source, with the rounding mode of the target for conversions that leave it open, and its treatment of denormal
+/// halves.
 pub fn with_rounding_of<'a>(source: &'a Shader, target: &Program) -> Cow<'a, Shader> {
     let Ok(controls) = FloatControls::of(&source.info) else { return Cow::Borrowed(source) };
     let mut shader = Cow::Borrowed(source);

@@ -5,9 +5,10 @@
 //! a few classes. The class of a name is a function of the name and the seed, so a program with computed numbers has
 //! the same classes as one with constants, and an environment needs no list of a program's accesses.
 //!
-//! Global memory takes part by regions of [`REGION_BYTES`]: the bits of an address above a region choose its class, those below are the
-//! address in the class. So pointers into different regions of one class meet, as does a pointer to the first bytes of a region with a buffer
-//! of its class, and two addresses whose distance is less than a region never become one. Some regions are memory of their own.
+//! Global memory takes part by regions of [`REGION_BYTES`]: the bits of an address above a region choose its class,
+//! those below are the address in the class. So pointers into different regions of one class meet, as does a pointer to
+//! the first bytes of a region with a buffer of its class, and two addresses whose distance is less than a region never
+//! become one. Some regions are memory of their own.
 //!
 //! Images alias images only (docs/semantics.md, `no-alias:ssbo-image`).
 

@@ -77,8 +77,8 @@ pub fn wide_corner(drawn: u64) -> u64 {
     }
 }
 
-/// A word that is a corner case, from a hash: of 32 bits, of two numbers of 16 bits, a power of two or a number next to one, a mask, or any
-/// bits.
+/// A word that is a corner case, from a hash: of 32 bits, of two numbers of 16 bits, a power of two or a number next to
+/// one, a mask, or any bits.
 pub fn corner(drawn: u64) -> u32 {
     let drawn = mix(drawn, 0x636f_726e);
     let bits = drawn as u32;

@@ -234,7 +234,8 @@ impl Synchronized {
         }
     }
 
-    /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`), with its number.
+    /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`),
+    /// with its number.
     pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
         Self::matched(source, target).err()
     }

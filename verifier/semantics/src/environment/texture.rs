@@ -84,7 +84,8 @@ impl TextureAnswer {
 }
 
 impl TextureAnswer {
-    /// The float of a component. Most of a smooth texture's is its level there, and a little of it the hash: so equal levels differ.
+    /// The float of a component. Most of a smooth texture's is its level there, and a little of it the hash: so equal
+    /// levels differ.
     fn float(&self, word: u64, component: u32) -> u32 {
         if (word >> 3) % 8 < self.corners.into() {
             return EDGE_FLOATS[(word >> 8) as usize % EDGE_FLOATS.len()];
@@ -139,7 +140,8 @@ pub struct Quads {
 }
 
 impl Quads {
-    /// Takes the rows of all operands whose derivatives are needed. `there` are the active lanes in which all of these are defined.
+    /// Takes the rows of all operands whose derivatives are needed. `there` are the active lanes in which all of these
+    /// are defined.
     pub fn new<'a>(rows: impl Iterator<Item = &'a Row>, defined: u64) -> Quads {
         let mut words = [0; LANES / 4];
         for row in rows {
@@ -163,8 +165,8 @@ impl Quads {
     }
 }
 
-/// An integer of a texel in a destination of this type: any value of the type. Another type is another function: how a format with or
-/// without a sign reads as the type is up to the hardware.
+/// An integer of a texel in a destination of this type: any value of the type. Another type is another function: how a
+/// format with or without a sign reads as the type is up to the hardware.
 #[inline]
 fn integer(word: u64, ty: Type) -> u32 {
     let word = nice(mix(word, ty as u64));

@@ -25,7 +25,8 @@ use crate::environment::env::{CONST_WORDS, Env};
 use crate::environment::memory::{AccessTrace, Memory, Perturbation, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The lanes grouped by the resource that they access, in the order of their first lanes. Without a resource there is one group.
+/// The lanes grouped by the resource that they access, in the order of their first lanes. Without a resource there is
+/// one group.
 fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -88,7 +89,8 @@ pub struct Scratch {
     pub(crate) filling: Option<filling::Filling>,
     /// The words of the constant file that the wave finds, if it does not run the preamble.
     pub(crate) preamble_words: Option<Vec<(u32, u32, bool)>>,
-    /// A broken promise (nir's `nuw`, `nsw`, `align_mul`) is undefined behaviour in the next run. Otherwise the run only records it.
+    /// A broken promise (nir's `nuw`, `nsw`, `align_mul`) is undefined behaviour in the next run. Otherwise the run
+    /// only records it.
     pub(crate) keeps_promises: bool,
     /// The buffers of the second of two waves; the memory is that of the first.
     second: Option<Box<Scratch>>,
@@ -131,8 +133,8 @@ impl Scratch {
         outcome
     }
 
-    /// Runs a program with these buffers again, as a wave that does not run the preamble: it finds the words of the constant file that the last
-    /// run has left.
+    /// Runs a program with these buffers again, as a wave that does not run the preamble: it finds the words of the
+    /// constant file that the last run has left.
     pub fn without_preamble(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
         self.preamble_words = Some(self.consts.written());
         let outcome = run(self);
@@ -171,7 +173,8 @@ impl Scratch {
     }
 }
 
-/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble writes them.
+/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble writes
+/// them.
 #[derive(Debug)]
 pub struct ConstFile(Words);
 

@@ -64,8 +64,8 @@ pub enum UndefinedReason {
     ReadBeforeResult,
     /// A register is written that another unit still writes.
     WriteBeforeResult,
-    /// A varying is read after the release of their memory, or they are released while one is read, before the end of the preamble, or too
-    /// late.
+    /// A varying is read after the release of their memory, or they are released while one is read, before the end of
+    /// the preamble, or too late.
     Varyings,
     /// Words of the constant file are read, or the preamble ends, before a write to them is known to be there.
     Constants,
@@ -416,8 +416,8 @@ fn letter(component: u8) -> char {
 impl Outcome {
     /// Compares this run, of a source, with a run of the target in the same environment.
     ///
-    /// A target that runs out of fuel where its source ended is no difference: it may need more fuel. If the source becomes undefined, its
-    /// earlier stores are compared, if both runs kept a log.
+    /// A target that runs out of fuel where its source ended is no difference: it may need more fuel. If the source
+    /// becomes undefined, its earlier stores are compared, if both runs kept a log.
     ///
     /// # Errors
     /// The first difference.
@@ -452,8 +452,8 @@ impl Outcome {
         Ok(Compared::Same)
     }
 
-    /// A liberty or a promise of the target that this run does not have: the target has a result of an operation on floats that need not be exact,
-    /// which only exact ones have here, or breaks a promise that is not broken here.
+    /// A liberty or a promise of the target that this run does not have: the target has a result of an operation on
+    /// floats that need not be exact, which only exact ones have here, or breaks a promise that is not broken here.
     pub fn loosened_by(&self, target: &Outcome) -> Option<&'static str> {
         let [free, exact] = &self.floats;
         if target.floats[0].iter().any(|result| exact.contains(result) && !free.contains(result)) {
@@ -468,8 +468,8 @@ impl Outcome {
         self.compare(target).err()
     }
 
-    /// Compares the stores before the source becomes undefined: the target must have stored the same at some time; its later stores are
-    /// unconstrained.
+    /// Compares the stores before the source becomes undefined: the target must have stored the same at some time; its
+    /// later stores are unconstrained.
     ///
     /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes.
     /// In lanes in which both become undefined by a branch or a kill, which no store moves across, all earlier stores

@@ -5,8 +5,8 @@
 //! anything at its use if that is its only one, and if its operands have no other use either: then nothing else is
 //! observed of it.
 //!
-//! A value is a location here: a row of nir, a slot of ir3. One that is written in several places counts as used several times if it is read
-//! in several places, whichever writes reach them.
+//! A value is a location here: a row of nir, a slot of ir3. One that is written in several places counts as used
+//! several times if it is read in several places, whichever writes reach them.
 
 use fixedbitset::FixedBitSet;
 use smallvec::SmallVec;

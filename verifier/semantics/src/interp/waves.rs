@@ -33,9 +33,9 @@ pub(super) fn last_of_first_cluster(active: u64) -> u32 {
     63 - members.leading_zeros()
 }
 
-/// The lanes that go on at `getlast`, where the others jump: the last active lane of the first cluster, and all lanes after it. Mesa
-/// reduces clusters in a loop: all but the last lane of the first cluster leave it there, the last one passes its value on and leaves it by
-/// `getone`, and the other clusters go round again.
+/// The lanes that go on at `getlast`, where the others jump: the last active lane of the first cluster, and all lanes
+/// after it. Mesa reduces clusters in a loop: all but the last lane of the first cluster leave it there, the last one
+/// passes its value on and leaves it by `getone`, and the other clusters go round again.
 pub(super) fn go_on_at_getlast(active: u64) -> u64 {
     if active == 0 { 0 } else { active & u64::MAX << last_of_first_cluster(active) }
 }
@@ -130,7 +130,8 @@ pub(super) fn return_buffers(scratch: &mut Scratch, memory: Memory, second: Opti
     scratch.second = second.or_else(|| scratch.second.take());
 }
 
-/// Runs one wave, or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Also returns the memory of both.
+/// Runs one wave, or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Also returns the
+/// memory of both.
 pub(super) fn run<W: AsMut<WaveState>>(
     env: &Env,
     wave: &mut W,

@@ -20,8 +20,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The slots of a GPU. Mesa has had those of a7xx since 25.1 (`delay_slots`, ir3_compiler.c). Before, it left the same slots there as on a6xx,
-    /// which is no less.
+    /// The slots of a GPU. Mesa has had those of a7xx since 25.1 (`delay_slots`, ir3_compiler.c). Before, it left the
+    /// same slots there as on a6xx, which is no less.
     pub const fn of(target: &Target) -> Self {
         match target.generation {
             Generation::A7xx => Self { near: 2, far: 5, third_late: 1 },
@@ -241,14 +241,14 @@ pub const fn reads_varying(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv)
 }
 
-/// Returns true for a `bary.f` whose result is discarded: Mesa puts it where the memory of the varyings is released, without
-/// waiting for the register that it names.
+/// Returns true for a `bary.f` whose result is discarded: Mesa puts it where the memory of the varyings is released,
+/// without waiting for the register that it names.
 pub fn only_releases(data: &InstrData) -> bool {
     data.opcode == Opcode::BaryF && data.dsts.iter().all(|dst| is_no_register(&dst.place))
 }
 
-/// Returns true for a `sam` without a result, which fetches descriptors (`prefetch_sam_ir3`). Mesa gives it one register of coordinates,
-/// fewer than its word reads, and overwrites them without waiting.
+/// Returns true for a `sam` without a result, which fetches descriptors (`prefetch_sam_ir3`). Mesa gives it one
+/// register of coordinates, fewer than its word reads, and overwrites them without waiting.
 pub fn only_prefetches(data: &InstrData) -> bool {
     data.opcode == Opcode::Sam && data.dsts.iter().all(|dst| is_no_register(&dst.place))
 }
@@ -264,8 +264,8 @@ pub fn read_sources(data: &InstrData) -> &[Src] {
     }
 }
 
-/// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result only
-/// fills the cache.
+/// Returns true if the result depends on helper lanes, which end at `(eq)` (`uses_helpers`). `sam` without a result
+/// only fills the cache.
 pub fn uses_helpers(data: &InstrData) -> bool {
     use Opcode::*;
     match data.opcode {
@@ -283,21 +283,21 @@ pub const fn reads_ended_helpers(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Sam | Opcode::Samb)
 }
 
-/// Returns true if an instruction moves the value of the first active lane to a register that all lanes share: that lane may be a helper lane
-/// (`uses_helpers`).
+/// Returns true if an instruction moves the value of the first active lane to a register that all lanes share: that
+/// lane may be a helper lane (`uses_helpers`).
 pub fn takes_one_lane(data: &InstrData) -> bool {
     let is_general = |src: &Src| src.class.file == RegFile::General && src.place().is_some();
     data.opcode == Opcode::Mov && writes_shared(data) && data.srcs.first().is_some_and(is_general)
 }
 
-/// Returns true if `a1.x` is waited for with `(ss)` instead of slots in a preamble: from a7xx on, where it runs before the wave has registers
-/// (`in_early_preamble`).
+/// Returns true if `a1.x` is waited for with `(ss)` instead of slots in a preamble: from a7xx on, where it runs before
+/// the wave has registers (`in_early_preamble`).
 pub fn has_early_a1(preamble: &[&InstrData], target: &Target) -> bool {
     target.generation >= Generation::A7xx && can_run_early(preamble)
 }
 
-/// Returns true if a preamble can run before the wave has registers: it uses no register of lanes, writes no predicate of lanes, and has no
-/// relative access (`early_preamble`). Mesa writes `up0.x` in early preambles since 26.
+/// Returns true if a preamble can run before the wave has registers: it uses no register of lanes, writes no predicate
+/// of lanes, and has no relative access (`early_preamble`). Mesa writes `up0.x` in early preambles since 26.
 pub fn can_run_early(preamble: &[&InstrData]) -> bool {
     let of_lanes = |file: RegFile, place: Option<&Place>| {
         let relative = matches!(place, Some(Place::Relative { .. }));

@@ -303,8 +303,8 @@ impl Steps {
         }
     }
 
-    /// Adds the registers of an operand. Each is read or written a slot later than the one before if it `advances`, and by one repetition
-    /// only if it `repeats`.
+    /// Adds the registers of an operand. Each is read or written a slot later than the one before if it `advances`, and
+    /// by one repetition only if it `repeats`.
     fn operand(
         &mut self,
         pieces: impl IntoIterator<Item = Piece>,
@@ -327,8 +327,8 @@ impl Steps {
     }
 }
 
-/// The address registers that an instruction reads and does not list: `a0.x` where an operand is relative to it, `a1.x` with `.a1en`. Words
-/// imply them.
+/// The address registers that an instruction reads and does not list: `a0.x` where an operand is relative to it, `a1.x`
+/// with `.a1en`. Words imply them.
 fn unlisted_addresses(data: &InstrData) -> [Option<PhysReg>; 2] {
     let lists = |reg: PhysReg| data.srcs.iter().any(|src| src.place().and_then(Place::reg) == Some(reg));
     let a0 = data.is_relative() && !lists(PhysReg::A0_X);
@@ -399,7 +399,8 @@ fn only_passes_time(data: &InstrData) -> bool {
 }
 
 /// Returns true if the second of two instructions finishes the first: a fine derivative is a pair that reads and writes
-/// the same registers (`apply_fine_deriv_macro`), with nothing between them but time. The flags of operands may differ: the second one is the last reader.
+/// the same registers (`apply_fine_deriv_macro`), with nothing between them but time. The flags of operands may differ:
+/// the second one is the last reader.
 fn is_pair(first: &InstrData, second: &InstrData) -> bool {
     let source = |src: &Src| (src.operand, src.class, src.mods);
     first.opcode == second.opcode

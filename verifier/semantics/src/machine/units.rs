@@ -26,8 +26,8 @@ pub const OTHER_WORD: usize = OTHER_BASE as usize / 64;
 /// `a1.x` in that word: all lanes share it.
 pub const A1_BIT: u64 = 2;
 
-/// Entries of the table of times: half registers in the merged layout, then addresses and predicates, then half registers of a file of
-/// their own.
+/// Entries of the table of times: half registers in the merged layout, then addresses and predicates, then half
+/// registers of a file of their own.
 pub const TIMES: usize = HALF_TIMES as usize + GENERAL as usize;
 const HALF_TIMES: u16 = 2 * GENERAL + 6;
 

@@ -1,9 +1,10 @@
 //! The ALU operations of ir3: categories 1 (`mov`, `cov`) to 4.
 //!
-//! The width of an operation is that of its sources, which all have the same width. If the destination has another width, the result is
-//! converted: floats as numbers, rounded toward zero; integers are truncated or extended (by the sign for `.s`, by zeros otherwise);
-//! comparisons are 0 or 1 in any width. Products of 24 bits are the exception: they multiply the extended sources. Only the operations that
-//! Mesa folds conversions into have a definition with a destination of another width.
+//! The width of an operation is that of its sources, which all have the same width. If the destination has another
+//! width, the result is converted: floats as numbers, rounded toward zero; integers are truncated or extended (by the
+//! sign for `.s`, by zeros otherwise); comparisons are 0 or 1 in any width. Products of 24 bits are the exception: they
+//! multiply the extended sources. Only the operations that Mesa folds conversions into have a definition with a
+//! destination of another width.
 
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -33,7 +34,8 @@ pub struct Alu {
     pub clamp: Option<&'static Modify>,
 }
 
-/// Dispatches on result and sources of 16 or 32 bits each: four combinations, with the constants `$o` and `$w` (widths) for each.
+/// Dispatches on result and sources of 16 or 32 bits each: four combinations, with the constants `$o` and `$w` (widths)
+/// for each.
 macro_rules! widths {
     ($half:expr, $o:ident, $w:ident, $kind:ident |$($v:ident),*| $e:expr) => {
         match $half {
@@ -157,11 +159,11 @@ fn converts_result(opcode: Opcode) -> bool {
     )
 }
 
-/// The kernel of an ALU instruction, from its first one, two or three sources (an address register source after them is no operand); `None`
-/// if it is no ALU instruction, or one without a definition.
+/// The kernel of an ALU instruction, from its first one, two or three sources (an address register source after them is
+/// no operand); `None` if it is no ALU instruction, or one without a definition.
 ///
-/// The widths of sources and destination are those of their classes. A comparison gives 0 or 1; a predicate receives the lowest bit of a
-/// result, except for a conversion: there it is 1 if the source is not 0.
+/// The widths of sources and destination are those of their classes. A comparison gives 0 or 1; a predicate receives
+/// the lowest bit of a result, except for a conversion: there it is 1 if the source is not 0.
 pub fn kernel(instr: &InstrData) -> Option<Alu> {
     let dst = instr.dsts.first()?.class;
     let operands = operand_count(instr.opcode)?;
@@ -486,8 +488,8 @@ fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
 
 /// The operation by which a reduction or scan combines two values of 16 or 32 bits; `None` if the opcode has none.
 ///
-/// `mul.u` of a reduction, which no single instruction is, is given as `mull.u` or as one of the 24-bit multiplications, and is the whole
-/// product.
+/// `mul.u` of a reduction, which no single instruction is, is given as `mull.u` or as one of the 24-bit
+/// multiplications, and is the whole product.
 pub fn combine(opcode: Opcode, half: bool) -> Option<&'static Two> {
     let product = |half: bool| {
         if half { binary!(16 16 16 |d, a, b| d.mul(16, a, b)) } else { binary!(32 32 32 |d, a, b| d.mul(32, a, b)) }

@@ -1,12 +1,14 @@
 //! Macros that make a kernel of a definition: one expression, expanded in two domains.
 //!
-//! In the domain of machine integers the expression is the body of a loop over the lanes, which interpreters run; in the domain of terms it
-//! is the kernel's *meaning*, which provers use. Both come from one text, so they cannot disagree.
+//! In the domain of machine integers the expression is the body of a loop over the lanes, which interpreters run; in
+//! the domain of terms it is the kernel's *meaning*, which provers use. Both come from one text, so they cannot
+//! disagree.
 //!
-//! `unary!(8 32 |d, a| …)` is the kernel with a result of 8 bits and a source of 32. Widths are literals, so that the shape of the kernel
-//! is chosen as the macro is expanded: fixed shapes where all rows are of 32 bits, else
-//! [`Kernel::Rows`](crate::operations::Kernel::Rows). The families (`ints!`, `floats!` and so on) choose by a width at run time,
-//! which in the expression is the constant that the caller names, and refuse other widths by returning `None`.
+//! `unary!(8 32 |d, a| …)` is the kernel with a result of 8 bits and a source of 32. Widths are literals, so that the
+//! shape of the kernel is chosen as the macro is expanded: fixed shapes where all rows are of 32 bits, else
+//! [`Kernel::Rows`](crate::operations::Kernel::Rows). The families (`ints!`, `floats!` and so on) choose by a width at
+//! run time, which in the expression is the constant that the caller names, and refuse other widths by returning
+//! `None`.
 
 use crate::arithmetic::domain::Domain;
 use crate::arithmetic::rows::Row;

@@ -21,10 +21,11 @@ use crate::terms::{Term, Terms};
 
 /// The kernel of an operation; `None` if the operation does not have these widths.
 ///
-/// `dst_bits` and `src_bits` are the widths of the result and of each source. Where all are at most 32 and the operation is per component,
-/// the kernel is one of the fixed shapes, to be run once per component; else it is [`Kernel::Rows`] (one run for all components if the
-/// operation is horizontal, one per component otherwise). A choice between 64-bit values is a [`Kernel::Select`] too, to be run on both
-/// rows. `mov` and the `vec`s have none: they move rows. The header of the shader has the rounding modes of conversions.
+/// `dst_bits` and `src_bits` are the widths of the result and of each source. Where all are at most 32 and the
+/// operation is per component, the kernel is one of the fixed shapes, to be run once per component; else it is
+/// [`Kernel::Rows`] (one run for all components if the operation is horizontal, one per component otherwise). A choice
+/// between 64-bit values is a [`Kernel::Select`] too, to be run on both rows. `mov` and the `vec`s have none: they move
+/// rows. The header of the shader has the rounding modes of conversions.
 pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) -> Option<Kernel> {
     let info = op.info();
     if src_bits.len() != info.inputs.len() {
@@ -53,7 +54,8 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) ->
         .or_else(|| selections(op, w))
 }
 
-/// Returns true if the operation on a source of this width is a conversion that can round, and its rounding mode is open.
+/// Returns true if the operation on a source of this width is a conversion that can round, and its rounding mode is
+/// open.
 pub fn leaves_rounding_open(op: Op, src_bits: u8, controls: FloatControls) -> bool {
     use Op::*;
     let to = match op {
@@ -482,8 +484,8 @@ fn sum<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: [D::V; N]) -
     all
 }
 
-/// The dot product of the first half of `s` with the second. nir orders it from the last component to the first, and its sum is from left
-/// to right.
+/// The dot product of the first half of `s` with the second. nir orders it from the last component to the first, and
+/// its sum is from left to right.
 #[inline(always)]
 fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> D::V {
     let products: [D::V; N] = std::array::from_fn(|i| {

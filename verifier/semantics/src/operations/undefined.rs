@@ -7,12 +7,13 @@
 //!   bits, and in no others.
 //! - `tainted`: bits that may depend on an undefined value. It is an over-approximation, for the side after a pass.
 //!
-//! A bit that is tainted and not free is a function of the values chosen for the undefined operands; its value is that for one choice.
-//! Sides that compute with different choices may differ there, so nothing is known about it, unless they make the same choice.
+//! A bit that is tainted and not free is a function of the values chosen for the undefined operands; its value is that
+//! for one choice. Sides that compute with different choices may differ there, so nothing is known about it, unless
+//! they make the same choice.
 //!
-//! The rules are by primitive operation, on the definition of an instruction in terms ([`Template`]). A bit that is used twice in it is not
-//! free in the result ([`Free::from`]): `x ^ x` is 0. For the same reason a bit of a sum or of a conjunction of two free bits is not free:
-//! Mesa folds `isub u, u` to 0, as for any other value.
+//! The rules are by primitive operation, on the definition of an instruction in terms ([`Template`]). A bit that is
+//! used twice in it is not free in the result ([`Free::from`]): `x ^ x` is 0. For the same reason a bit of a sum or of
+//! a conjunction of two free bits is not free: Mesa folds `isub u, u` to 0, as for any other value.
 
 use crate::arithmetic::concrete::{Concrete, mask};
 use crate::arithmetic::domain::{Domain, Format};
@@ -101,7 +102,8 @@ fn without<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.and(w, a, b)
 }
 
-/// The free bits of the result of a primitive operation on operands of these widths, at least one of which has free bits.
+/// The free bits of the result of a primitive operation on operands of these widths, at least one of which has free
+/// bits.
 ///
 /// `from` is that of the operands: operands that depend on a common one give no free bits.
 pub fn free<D: KnownConstants>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Free<D::V>]) -> D::V {
@@ -247,8 +249,8 @@ fn free_of_two<D: KnownConstants>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b:
     }
 }
 
-/// Returns true if a comparison with the float `other` can have either result if the other operand may be anything, which is the first one
-/// if `first`.
+/// Returns true if a comparison with the float `other` can have either result if the other operand may be anything,
+/// which is the first one if `first`.
 fn comparable<D: Domain>(d: &mut D, op: FloatOp, other: D::V, first: bool) -> D::V {
     let minus = |f: Format| f.infinity() | f.sign();
     match (op, first) {
@@ -391,8 +393,8 @@ impl Template {
         Self { nodes, results: results.iter().map(|term| numbers[term]).collect() }
     }
 
-    /// The template of a kernel: its operands in order; the results. A choice has one result, and its operands in the order of the
-    /// instruction.
+    /// The template of a kernel: its operands in order; the results. A choice has one result, and its operands in the
+    /// order of the instruction.
     pub fn of(kernel: Kernel, operands: usize) -> Rc<Self> {
         debug_assert!(operands <= OPERANDS);
         match kernel {
@@ -493,8 +495,8 @@ impl Partly {
     }
 }
 
-/// The results of a kernel in a lane, some of whose operands are partly undefined. A choice has its operands in the order of the
-/// instruction.
+/// The results of a kernel in a lane, some of whose operands are partly undefined. A choice has its operands in the
+/// order of the instruction.
 #[cold]
 pub fn partly(kernel: Kernel, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
     let template = Template::of(kernel, operands.len());

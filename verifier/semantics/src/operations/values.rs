@@ -8,7 +8,8 @@ use smallvec::SmallVec;
 /// The words of a value, one of 32 bits per row.
 pub type Words = SmallVec<[Term; 4]>;
 
-/// One definition in two domains: a loop over the lanes, and its result in one lane, as terms. Both are expansions of one expression.
+/// One definition in two domains: a loop over the lanes, and its result in one lane, as terms. Both are expansions of
+/// one expression.
 ///
 /// A meaning works on the words of the rows: terms of 32 bits, zero-extended; a component of 64 bits is two words.
 #[derive(Debug)]
@@ -42,7 +43,8 @@ pub enum Kernel {
     Two(&'static Two),
     /// Three source rows.
     Three(&'static Three),
-    /// A choice between two sources by a third: the only operation whose result may be defined though an operand is poison.
+    /// A choice between two sources by a third: the only operation whose result may be defined though an operand is
+    /// poison.
     Select(Select),
     /// Any number of rows.
     Rows(&'static Rows),
@@ -50,8 +52,8 @@ pub enum Kernel {
 
 /// A choice: in each lane the condition is tested, and one of two sources is the result.
 ///
-/// The result is poison where the condition is, or else where the chosen source is. Of a condition of 64 bits, which is tested for zero, the
-/// test takes the bitwise or of both words.
+/// The result is poison where the condition is, or else where the chosen source is. Of a condition of 64 bits, which is
+/// tested for zero, the test takes the bitwise or of both words.
 #[derive(Clone, Copy, Debug)]
 pub struct Select {
     /// The test of the condition.

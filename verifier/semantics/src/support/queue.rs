@@ -1,7 +1,7 @@
 //! A bounded queue from one thread to several.
 //!
-//! It is bounded by the number of items and by their weight, so that a few large ones do not take the memory of many small ones. An item
-//! that is heavier than the bound is taken when the queue is empty.
+//! It is bounded by the number of items and by their weight, so that a few large ones do not take the memory of many
+//! small ones. An item that is heavier than the bound is taken when the queue is empty.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -52,7 +52,8 @@ impl Random {
     }
 }
 
-/// A hash of a text (FNV-1a): the same on every machine and with every version of every library, so names may depend on it.
+/// A hash of a text (FNV-1a): the same on every machine and with every version of every library, so names may depend on
+/// it.
 pub fn text_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

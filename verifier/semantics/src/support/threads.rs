@@ -1,10 +1,11 @@
 //! Work on several threads.
 //!
-//! A thread takes the next item when it has finished one. Results do not depend on the number of threads if the work on an item does not
-//! depend on other items.
+//! A thread takes the next item when it has finished one. Results do not depend on the number of threads if the work on
+//! an item does not depend on other items.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 /// The number of processors: the default number of threads.
 pub fn default_jobs() -> usize {
@@ -20,7 +21,8 @@ pub fn run(jobs: usize, work: impl Fn() + Sync) {
     });
 }
 
-/// Calls a function for each item and its number, until `stop` is set. The iterator itself is advanced by one thread at a time.
+/// Calls a function for each item and its number, until `stop` is set. The iterator itself is advanced by one thread at
+/// a time.
 pub fn for_each<T>(
     jobs: usize,
     items: impl Iterator<Item = T> + Send,
@@ -35,6 +37,47 @@ pub fn for_each<T>(
             work(number, item);
         }
     });
+}
+
+/// Works on items on several threads until `stop` is set, and calls `each` on this thread with the results, in the
+/// order of the items. Results after an item that was not finished before the stop come last. Ends at the first error
+/// of `each`.
+///
+/// # Errors
+/// That of `each`.
+pub fn in_order<T, R: Send, E>(
+    jobs: usize,
+    items: impl Iterator<Item = T> + Send,
+    stop: &AtomicBool,
+    work: impl Fn(T) -> R + Sync + Send,
+    mut each: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let (send, results) = mpsc::channel();
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let failed = &failed;
+        scope.spawn(move || {
+            let items = items.take_while(|_| !failed.load(Ordering::Relaxed));
+            for_each(jobs, items, stop, |number, item| {
+                // The receiver is gone after an error.
+                let _ = send.send((number, work(item)));
+            });
+        });
+        let (mut next, mut waiting) = (0, BTreeMap::new());
+        let put = || {
+            for (number, result) in results {
+                waiting.insert(number, result);
+                while let Some(result) = waiting.remove(&next) {
+                    next += 1;
+                    each(result)?;
+                }
+            }
+            std::mem::take(&mut waiting).into_values().try_for_each(&mut each)
+        };
+        let put = put();
+        failed.store(put.is_err(), Ordering::Relaxed);
+        put
+    })
 }
 
 /// The results of a function for all items, in their order.
@@ -61,6 +104,32 @@ mod tests {
             assert_eq!(map(jobs, &items, |n| n * n), items.iter().map(|n| n * n).collect::<Vec<_>>());
         }
         assert!(map(4, &[0u8; 0], |_| ()).is_empty());
+    }
+
+    #[test]
+    fn results_are_given_in_order() {
+        let stop = AtomicBool::new(false);
+        for jobs in [1, 7] {
+            let mut found = Vec::new();
+            let slow = |n: u64| {
+                std::thread::sleep(std::time::Duration::from_millis(if n % 5 == 0 { 3 } else { 0 }));
+                n * n
+            };
+            in_order(jobs, 0..50, &stop, slow, |result| {
+                found.push(result);
+                Ok::<(), ()>(())
+            })
+            .expect("no error");
+            assert_eq!(found, (0..50).map(|n| n * n).collect::<Vec<u64>>());
+        }
+        let worked = AtomicU64::new(0);
+        let work = |n: u64| {
+            worked.fetch_add(1, Ordering::Relaxed);
+            n
+        };
+        let result = in_order(2, 0.., &stop, work, |n| if n < 9 { Ok(()) } else { Err(n) });
+        assert_eq!(result, Err(9));
+        assert!(worked.into_inner() >= 10);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A watchdog for code that may not terminate.
 //!
-//! The code under watch runs inside [`watched`], which only counts. A thread looks at the count now and then: if the same call is still
-//! running, the CPU time that the process has used since is that of the call. The thread cannot end the call, only the process, so this is
-//! for processes that do nothing else (`ir3_harness::guard`).
+//! The code under watch runs inside [`watched`], which only counts. A thread looks at the count now and then: if the
+//! same call is still running, the CPU time that the process has used since is that of the call. The thread cannot end
+//! the call, only the process, so this is for processes that do nothing else (`ir3_harness::guard`).
 
 use cpu_time::ProcessTime;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,8 @@
-//! Equality of high words of sums: of the high half of a long sum, and of sums of the high halves with the carries of the low ones.
+//! Equality of high words of sums: of the high half of a long sum, and of sums of the high halves with the carries of
+//! the low ones.
 //!
-//! Let words have n bits, and let `[x]` be the word x as an integer. Two words are equal if 2^n times them are, modulo 2^2n; and 2^n times these words are linear in other
-//! words:
+//! Let words have n bits, and let `[x]` be the word x as an integer. Two words are equal if 2^n times them are, modulo
+//! 2^2n; and 2^n times these words are linear in other words:
 //!
 //! - for the high half of S, `S - [low half of S]`;
 //! - for the bit `x < y`, the borrow of `x - y`: `[x - y] - [x] + [y]`, where the difference is a word, modulo 2^n. A
@@ -10,7 +11,8 @@
 //! - for the top bit of x, `[x] - [x + 2^(n-1)] + 2^(n-1)`: a carry out of `q + 2^(n-1)` is the top bit of q;
 //! - for the bit `x = y`, with `d = y - x`, the bit `d < 1`.
 //!
-//! A sign extension is the value without its sign, less the sign. Words that are left in the difference are compared with each other in the same way.
+//! A sign extension is the value without its sign, less the sign. Words that are left in the difference are compared
+//! with each other in the same way.
 //!
 //! So two sums with carries in any order are equal if the difference of these linear forms is 0.
 
@@ -62,7 +64,8 @@ impl Terms {
         sum.constant & mask(2 * n) == 0 && self.cancels(sum, nested)
     }
 
-    /// Returns true if the summands are pairs of equal words with opposite factors: words that are sums may have carries in another order, too.
+    /// Returns true if the summands are pairs of equal words with opposite factors: words that are sums may have
+    /// carries in another order, too.
     fn cancels(&mut self, sum: Sum, nested: u32) -> bool {
         let n = sum.width / 2;
         let mut left = sum.summands;
@@ -137,7 +140,8 @@ impl Terms {
             op => {
                 let (mut x, mut y) = (self.arg(of, 0), self.arg(of, 1));
                 if op == Op::Eq {
-                    // A constant is the first of both; with the opposite sign the other one would be a word of another kind.
+                    // A constant is the first of both; with the opposite sign the other one would be a word of another
+                    // kind.
                     (x, y) = (self.difference(n, y, x), self.number(n, 1));
                 }
                 let difference = self.difference(n, x, y);

@@ -1,8 +1,9 @@
 //! Choices.
 //!
-//! A condition is never a complement. Between two constants that differ in one bit, a choice is that bit between constants; between 0 and
-//! -1 it is a sign extension. An operation that both arms share is moved out of them: an extension, a complement. An arm that is a choice
-//! itself is replaced by its arm where the outer condition decides the inner one, and merged where it repeats the other arm.
+//! A condition is never a complement. Between two constants that differ in one bit, a choice is that bit between
+//! constants; between 0 and -1 it is a sign extension. An operation that both arms share is moved out of them: an
+//! extension, a complement. An arm that is a choice itself is replaced by its arm where the outer condition decides the
+//! inner one, and merged where it repeats the other arm.
 
 use super::{Args, Op, Term, Terms};
 use crate::arithmetic::concrete::mask;

@@ -1,8 +1,9 @@
 //! Comparisons of integers.
 //!
-//! An equality of sums is normalised by their difference: multiples on the side on which they are positive, constants on the right. An
-//! equality of concatenations is one of their pieces. In an `Eq` a constant comes first; in a less-than it comes last, and a comparison
-//! that depends only on the sign or on high bits being zero is normalised to that. A choice with a constant arm is compared arm by arm.
+//! An equality of sums is normalised by their difference: multiples on the side on which they are positive, constants
+//! on the right. An equality of concatenations is one of their pieces. In an `Eq` a constant comes first; in a
+//! less-than it comes last, and a comparison that depends only on the sign or on high bits being zero is normalised to
+//! that. A choice with a constant arm is compared arm by arm.
 
 use super::sums::Sum;
 use super::{Args, DEEP, Op, Term, Terms};
@@ -81,8 +82,8 @@ impl Terms {
         self.intern(Op::Eq, 1, &[a, b])
     }
 
-    /// Normalises an equality of exclusive ors: all terms are on one side and the constant on the other, except for two terms without a
-    /// constant.
+    /// Normalises an equality of exclusive ors: all terms are on one side and the constant on the other, except for two
+    /// terms without a constant.
     fn equal_flipped(&mut self, w: u32, a: Term, b: Term) -> Term {
         let differ = self.exclusive(w, &[a, b]);
         let zero = self.number(w, 0);

@@ -183,7 +183,8 @@ impl Terms {
         Some(self.complement(all))
     }
 
-    /// Simplifies by equalities with constants: a term equals at most one constant, so one such equality in an and decides the others.
+    /// Simplifies by equalities with constants: a term equals at most one constant, so one such equality in an and
+    /// decides the others.
     pub(super) fn of_equalities(&mut self, set: &[Term]) -> Option<Term> {
         let of = |terms: &Self, t: Term| match terms.op(t) {
             Op::Eq if terms.as_constant(terms.arg(t, 0)).is_some() => Some((terms.arg(t, 1), terms.arg(t, 0))),

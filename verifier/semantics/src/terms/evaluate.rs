@@ -1,11 +1,11 @@
 //! The values of terms, for given values of their variables.
 //!
-//! A sample is an assignment of values to all variables and of meanings to all uninterpreted functions, by a hash of their names. Terms
-//! that differ in a sample differ; terms that agree in all samples may be equal.
+//! A sample is an assignment of values to all variables and of meanings to all uninterpreted functions, by a hash of
+//! their names. Terms that differ in a sample differ; terms that agree in all samples may be equal.
 //!
-//! A comparison that seldom holds has one value in all samples, so one arm of a choice by it is never observed. In a *steered* sample such
-//! a comparison has a random value, by a hash of its node. Terms that differ there may be equal, but those with the same comparisons that
-//! agree there are much more likely to be equal.
+//! A comparison that seldom holds has one value in all samples, so one arm of a choice by it is never observed. In a
+//! *steered* sample such a comparison has a random value, by a hash of its node. Terms that differ there may be equal,
+//! but those with the same comparisons that agree there are much more likely to be equal.
 
 use super::{Name, Op, Term, Terms, build};
 use crate::arithmetic::concrete::{Concrete, mask, signed};
@@ -161,8 +161,8 @@ impl Samples {
 fn value_of(key: u64, sample: usize, width: u32) -> u64 {
     let h = hash(&[key, sample as u64]);
     let bits = hash(&[h]);
-    // In some samples everything is small: then more values are equal, or overflow. In some, everything is a float near 1, so that long
-    // computations do not end in a NaN.
+    // In some samples everything is small: then more values are equal, or overflow. In some, everything is a float near
+    // 1, so that long computations do not end in a NaN.
     let value = match h % 8 {
         _ if sample < 6 => bits % 3,
         _ if sample < 8 => (bits % 2).wrapping_neg(),
@@ -196,8 +196,8 @@ pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 
     values(terms, &[term], &given)[&term]
 }
 
-/// Evaluates terms and all their subterms, for given values of variables and of applications of uninterpreted functions. Without a given
-/// value, one is a hash of its name and of the arguments' values.
+/// Evaluates terms and all their subterms, for given values of variables and of applications of uninterpreted
+/// functions. Without a given value, one is a hash of its name and of the arguments' values.
 pub fn values(terms: &Terms, of: &[Term], given: &dyn Fn(Term) -> Option<u64>) -> FxHashMap<Term, u64> {
     // Only the subterms, arguments first.
     let mut needed = FxHashMap::<Term, u64>::default();

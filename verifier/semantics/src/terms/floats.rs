@@ -1,10 +1,12 @@
-//! Operations on floats. The rules hold for all values, NaNs of any sign and fraction included, with results bit for bit.
+//! Operations on floats. The rules hold for all values, NaNs of any sign and fraction included, with results bit for
+//! bit.
 //!
-//! The operands of sums, products and equalities are in order. No operation but a power and a product depends on the bits of a NaN, so
-//! [`canonical`](crate::arithmetic::float::canonical) is removed from the operands of the others. It does not change a result of
-//! arithmetic, whose NaNs are canonical already, except for products: these have the sign of their operands, which is moved out of the
-//! operands. An operation on a choice between two constants is a choice between two constants. A float that is an integer is rounded to
-//! itself, and an exact conversion from an integer and back is that integer.
+//! The operands of sums, products and equalities are in order. No operation but a power and a product depends on the
+//! bits of a NaN, so [`canonical`](crate::arithmetic::float::canonical) is removed from the operands of the others. It
+//! does not change a result of arithmetic, whose NaNs are canonical already, except for products: these have the sign
+//! of their operands, which is moved out of the operands. An operation on a choice between two constants is a choice
+//! between two constants. A float that is an integer is rounded to itself, and an exact conversion from an integer and
+//! back is that integer.
 
 use super::{Args, FloatOp, Op, Term, Terms};
 use crate::arithmetic::domain::{Format, Rounding};
@@ -86,8 +88,8 @@ impl Terms {
         }
     }
 
-    /// Returns true if rounding a float to an integer, in any direction, gives the same bits: it is an integer, infinite or the canonical
-    /// NaN. `depth` bounds the search.
+    /// Returns true if rounding a float to an integer, in any direction, gives the same bits: it is an integer,
+    /// infinite or the canonical NaN. `depth` bounds the search.
     fn is_integral(&mut self, f: Format, t: Term, depth: u8) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         match self.op(t) {
@@ -151,7 +153,8 @@ impl Terms {
         self.exclusive(f.width(), &[a, sign]) == b
     }
 
-    /// The number of bits of the operand of a conversion from an integer, without the sign, and whether it may be negative.
+    /// The number of bits of the operand of a conversion from an integer, without the sign, and whether it may be
+    /// negative.
     fn integer_bits(&self, converted: Term) -> (u32, bool) {
         let operand = self.arg(converted, 0);
         let Op::Float(FloatOp::FromInt { signed, .. }) = self.op(converted) else { return (self.width(operand), true) };

@@ -1,14 +1,16 @@
 //! Equality of expressions that mix sums with bitwise operations, by their truth table.
 //!
-//! A term that is a linear combination of bitwise expressions of some *atoms* is, modulo 2^w, the sum over all bit positions k of 2^k times
-//! the same linear combination of *bits*: the values of the expressions on the atoms' bits at k. (A constant c counts as -c times the
-//! constant of all ones; a choice by one bit selects one of two sums in every position, so its condition is an atom that has the same bit
-//! everywhere.) So two such terms are equal if the sums of bits are, for every choice of bits: that is the whole theory of
-//! `x + y = (x ^ y) + 2 * (x & y)`, of `~x = -x - 1`, of De Morgan's laws and of minima by masks (Zhou and others, *Information Hiding in
-//! Software with Mixed Boolean-Arithmetic Transforms*, 2007).
+//! A term that is a linear combination of bitwise expressions of some *atoms* is, modulo 2^w, the sum over all bit
+//! positions k of 2^k times the same linear combination of *bits*: the values of the expressions on the atoms' bits at
+//! k. (A constant c counts as -c times the constant of all ones; a choice by one bit selects one of two sums in every
+//! position, so its condition is an atom that has the same bit everywhere.) So two such terms are equal if the sums of
+//! bits are, for every choice of bits: that is the whole theory of `x + y = (x ^ y) + 2 * (x & y)`, of `~x = -x - 1`,
+//! of De Morgan's laws and of minima by masks (Zhou and others, *Information Hiding in Software with Mixed
+//! Boolean-Arithmetic Transforms*, 2007).
 //!
-//! A sum that is an operand of a bitwise operation is an atom with one more fact: the atom minus the sum is 0. Multiples of that difference
-//! may be subtracted before two terms are compared, other multiples for each choice of the conditions.
+//! A sum that is an operand of a bitwise operation is an atom with one more fact: the atom minus the sum is 0.
+//! Multiples of that difference may be subtracted before two terms are compared, other multiples for each choice of the
+//! conditions.
 
 use super::{Op, Term, Terms};
 use crate::arithmetic::concrete::mask;

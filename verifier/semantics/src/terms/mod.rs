@@ -3,17 +3,17 @@
 //! A [`Term`] is a bit vector of 1 to 64 bits, as a function of [variables](Terms::variable). [`Terms`] is a
 //! [`Domain`](crate::arithmetic::domain::Domain), so every definition in `semantics` makes terms as well as constants.
 //!
-//! Each constructor normalises, so that most values that two programs compute alike are the same node before a solver is used. The rules
-//! are in the files of the constructors:
+//! Each constructor normalises, so that most values that two programs compute alike are the same node before a solver
+//! is used. The rules are in the files of the constructors:
 //!
 //! - `bits`: complement, and, exclusive or; `conditions`: the same for conditions of paths
 //! - `sums`: linear forms; `products`: other multiplications, and division; `shifts`
 //! - `parts`: pieces of vectors, extensions, concatenation
 //! - `compare`, `choices`, `floats`
 //!
-//! A rule must hold for all values of all variables and for all meanings of the uninterpreted functions; `evaluate` gives every term a
-//! value, and the property tests compare each constructor with it. Constructors are idempotent: rebuilding a normalised node from its own
-//! arguments gives the node.
+//! A rule must hold for all values of all variables and for all meanings of the uninterpreted functions; `evaluate`
+//! gives every term a value, and the property tests compare each constructor with it. Constructors are idempotent:
+//! rebuilding a normalised node from its own arguments gives the node.
 
 mod bits;
 mod build;
@@ -231,7 +231,8 @@ type Args = SmallVec<[Term; 8]>;
 /// Associative operations flatten up to this many arguments, which bounds the time of every constructor.
 const MANY: usize = 64;
 
-/// A slice is moved from the result of an operation to its arguments only if at most this many such operations are nested below.
+/// A slice is moved from the result of an operation to its arguments only if at most this many such operations are
+/// nested below.
 const DEEP: u8 = 64;
 
 /// The graph. It only grows: an argument has a lower number than the nodes that use it.
@@ -442,7 +443,8 @@ impl Terms {
         self.intern(Op::Constant(bits & mask(width)), width, &[])
     }
 
-    /// The node of an operation on other arguments, normalised. The arguments have the widths that the operation requires.
+    /// The node of an operation on other arguments, normalised. The arguments have the widths that the operation
+    /// requires.
     pub fn rebuild(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         build::rebuild(self, op, width, args)
     }

@@ -1,8 +1,9 @@
 //! Parts of vectors: slices, extensions, concatenation.
 //!
-//! A concatenation has one form, made by [`Terms::assemble`] from its pieces, lowest first. Adjacent slices of one term become one piece;
-//! high zeros are a `Zext`, low zeros a multiplication by a power of two (so that shifts are coefficients of sums), and the rest is a chain
-//! of `Concat`, the highest piece outermost. [`Terms::pieces`] is the inverse.
+//! A concatenation has one form, made by [`Terms::assemble`] from its pieces, lowest first. Adjacent slices of one term
+//! become one piece; high zeros are a `Zext`, low zeros a multiplication by a power of two (so that shifts are
+//! coefficients of sums), and the rest is a chain of `Concat`, the highest piece outermost. [`Terms::pieces`] is the
+//! inverse.
 //!
 //! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low
 //! slices, into sums and products), so an `Extract` is of a term that cannot be split.
@@ -125,8 +126,8 @@ impl Terms {
         (zeros > 0).then(|| (zeros, self.scaled_down(t, zeros)))
     }
 
-    /// For a sum or product whose lowest bits depend on its constant only: their number, their value, and the rest, whose high bits are
-    /// unspecified.
+    /// For a sum or product whose lowest bits depend on its constant only: their number, their value, and the rest,
+    /// whose high bits are unspecified.
     fn without_fixed_bits(&mut self, t: Term) -> Option<(u32, u64, Term)> {
         let number = match self.op(t) {
             Op::Add => self.as_constant(self.arg(t, 0)).unwrap_or(0),

@@ -1,10 +1,12 @@
 //! Sums: linear forms modulo 2^w.
 //!
-//! Every linear expression is a constant plus coefficients times terms, each term once, in the order of the terms; subtraction, negation,
-//! complement, left shifts and multiplication by constants are all normalised to that. In a sum a concatenation is the sum of its pieces, a
-//! choice between two constants is a multiple of its condition, the complement of x is -x - 1.
+//! Every linear expression is a constant plus coefficients times terms, each term once, in the order of the terms;
+//! subtraction, negation, complement, left shifts and multiplication by constants are all normalised to that. In a sum
+//! a concatenation is the sum of its pieces, a choice between two constants is a multiple of its condition, the
+//! complement of x is -x - 1.
 //!
-//! A sum whose summands have no bit in common is a concatenation again; one that is a constant plus a multiple of a bit is a choice.
+//! A sum whose summands have no bit in common is a concatenation again; one that is a constant plus a multiple of a bit
+//! is a choice.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::arithmetic::concrete::mask;
@@ -159,7 +161,8 @@ impl Terms {
         }
     }
 
-    /// The product of extended factors in `used` bits, if the factors fit: for a multiple that shifts all other bits out.
+    /// The product of extended factors in `used` bits, if the factors fit: for a multiple that shifts all other bits
+    /// out.
     fn narrow_product(&mut self, t: Term, used: u32) -> Option<Term> {
         let fits = |&arg: &Term| self.op(arg) == Op::Zext && self.width(self.arg(arg, 0)) <= used;
         if used >= self.width(t) || !self.nodes[t].args.iter().all(fits) {
@@ -180,7 +183,8 @@ impl Terms {
         }
     }
 
-    /// Adds a multiple of an extension. If the factor shifts the extended bits out, sign and zero extension are the same.
+    /// Adds a multiple of an extension. If the factor shifts the extended bits out, sign and zero extension are the
+    /// same.
     fn add_extended(&mut self, sum: &mut Sum, t: Term, of: Term, factor: u64) {
         let used = sum.width - factor.trailing_zeros().min(sum.width - 1);
         if used == sum.width || self.width(of) < used {
@@ -378,7 +382,8 @@ impl Terms {
         }
     }
 
-    /// Shifts a sum or product right by low bits that its constant determines. The high bits of the result are unspecified.
+    /// Shifts a sum or product right by low bits that its constant determines. The high bits of the result are
+    /// unspecified.
     pub(super) fn scaled_down(&mut self, t: Term, zeros: u32) -> Term {
         let w = self.width(t);
         let mut sum = Sum::new(w);

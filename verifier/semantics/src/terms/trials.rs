@@ -1,8 +1,8 @@
 //! Trials: assignments of variables, directed to distinguish terms that random samples do not.
 //!
-//! Random samples mostly miss comparisons with a constant, or of two variables, that seldom hold. Here variables, and results of
-//! uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A trial costs a fraction of the
-//! start-up time of a solver.
+//! Random samples mostly miss comparisons with a constant, or of two variables, that seldom hold. Here variables, and
+//! results of uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A
+//! trial costs a fraction of the start-up time of a solver.
 
 use super::evaluate::{float_near_one, operation};
 use super::{Op, Term, Terms};
@@ -28,8 +28,8 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Returns true if a condition is false in some trial. `nodes` has arguments before the nodes that use them, and the condition last;
-    /// too many nodes are not evaluated.
+    /// Returns true if a condition is false in some trial. `nodes` has arguments before the nodes that use them, and
+    /// the condition last; too many nodes are not evaluated.
     pub fn refute(&mut self, terms: &Terms, nodes: &[Term]) -> bool {
         if nodes.len() > MOST_NODES {
             return false;
@@ -56,7 +56,8 @@ impl Trials {
             operands.extend(args.iter().map(|arg| arg[trial]));
             match node.op {
                 Op::Variable(name) | Op::Apply(name) => given(numbers, name.as_u32().into(), &operands, trial, width),
-                // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true as false.
+                // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true
+                // as false.
                 Op::Float(op) if width > 1 && trial % 2 == 1 => {
                     given(numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
                 }

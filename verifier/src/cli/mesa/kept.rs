@@ -69,7 +69,7 @@ impl KeptRow {
     /// `None` for results that are not kept: a crash of an engine or of the compiler, and a file that could not be
     /// written.
     fn of(row: &Row) -> Option<Self> {
-        let Row { check, counts, kind, wrong_proof, bundle } = row;
+        let Row { check, counts, kind, wrong_proof, bundle, page: _ } = row;
         let bundle = bundle.as_ref().map(|written| written.clone().ok());
         if wrong_proof.is_some() || counts.crashed > 0 || bundle == Some(None) {
             return None;
@@ -117,7 +117,7 @@ impl KeptRow {
         };
         // The time was that of another run.
         let counts = Summary { seconds: 0.0, ..self.counts };
-        Ok(Row { check, counts, kind: self.kind, wrong_proof: None, bundle: self.bundle.map(Ok) })
+        Ok(Row { check, counts, kind: self.kind, wrong_proof: None, bundle: self.bundle.map(Ok), page: None })
     }
 }
 

@@ -13,21 +13,22 @@ mod watch;
 
 use crate::engines::{self, EngineArgs};
 use crate::turnip::{DriverArgs, Shaders};
-use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, exit, interrupt, jobs, paths, values};
+use crate::{Compiler, EnvSeed, Exit, Failure, Format, Gpu, Jobs, Planted, exit, interrupt, paths, values};
 use clap::Args;
 use ir3_harness::check::{EngineKind, Engines};
 use ir3_harness::mesa::Settings;
+use ir3_programs::mesa::input::InputError;
+use ir3_programs::mesa::shader::FileShader;
 use ir3_semantics::support::threads;
 use print::Printer;
-use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 /// Options of `mesa`.
 #[derive(Args)]
 pub struct Mesa {
-    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, or `-` for standard input; shaders (.spv, .comp, .vert, .frag, .wgsl), which
-    /// Mesa's turnip compiles (docs/turnip.md); folders of both.
+    /// Logs that Mesa's ir3 printed with `IR3_SHADER_DEBUG`, or `-` for standard input; shaders (.spv, .comp, .vert,
+    /// .frag, .wgsl), which Mesa's turnip compiles (docs/turnip.md); folders of both.
     #[arg(required = true, value_name = "LOG")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -36,14 +37,12 @@ pub struct Mesa {
     /// of them raise the sensitivity of the runs.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
-    /// Seed of the environments.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: EnvSeed,
     #[command(flatten)]
     engines: EngineArgs,
-    /// The number of threads; default: one for each processor. The result does not depend on it.
-    #[arg(long, value_name = "J", value_parser = values::count::<usize>())]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    jobs: Jobs,
     /// Print the facts about each shader that were inferred because the log does not print them.
     #[arg(long)]
     explain: bool,
@@ -53,6 +52,9 @@ pub struct Mesa {
     /// Folder for the files of refutations.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    /// Write a page for each refuted pass, and an index, into a folder.
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     /// Compile the nir of each shader with our own backend, too: verify it like `verify`, and compare its metrics with
     /// those that Mesa printed. A shader that Mesa spilled though most registers are free (`spillall`) has
     /// `--max-registers min` unless it is given.
@@ -97,25 +99,19 @@ impl Mesa {
         shaders.start(&files)?;
         let files = shaders.linked(files);
         let printer = Printer::new(self, format)?;
-        let state = Mutex::new((0, BTreeMap::new()));
-        threads::for_each(jobs(self.jobs), shaders.of_files(files), interrupt::flag(), |number, found| {
-            let result = found.map(|file| self.check(&file.path, &file.shader, &settings));
-            let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (next, waiting) = &mut *state;
-            waiting.insert(number, result);
-            while let Some(result) = waiting.remove(next) {
-                *next += 1;
+        let check = |found: Result<FileShader, InputError>| {
+            found.and_then(|file| self.check(&file.path, &file.shader, &settings))
+        };
+        let Ok(()) =
+            threads::in_order(self.jobs.count(), shaders.of_files(files), interrupt::flag(), check, |result| {
                 printer.result(result);
-            }
-        });
-        // The shaders that were checked before a signal.
-        let (_, waiting) = state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        waiting.into_values().for_each(|result| printer.result(result));
+                Ok::<(), Infallible>(())
+            });
         shaders.print_counts();
         Ok(Exit::of_all([printer.end(), found, engines::written(&engines)]))
     }
 
     fn settings<'a>(&self, engines: &'a Engines) -> Settings<'a> {
-        Settings::new(engines, self.runs as usize, self.seed)
+        Settings::new(engines, self.runs as usize, self.seed.seed)
     }
 }

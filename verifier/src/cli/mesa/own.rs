@@ -48,7 +48,7 @@ impl Mesa {
                 return own;
             }
         };
-        let inputs = ProgramInputs::new(&nir, self.seed);
+        let inputs = ProgramInputs::new(&nir, self.seed.seed);
         let mut checker = Checker::new(*target, options);
         let mut change = plant.map(PlantedBug::change);
         let policy = Policy::new(settings.engines).with_search(Search::of_stage(&inputs));

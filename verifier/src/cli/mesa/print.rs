@@ -7,6 +7,7 @@ use crate::{Exit, Failure, Format, exit, interrupt, output, turnip};
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_harness::check::{Check, Summary};
 use ir3_harness::report::mesa_comparison::Totals;
+use ir3_harness::report::page::PageFolder;
 use ir3_programs::mesa::input::InputError;
 use ir3_programs::mesa::origin::Versions;
 use serde::Serialize;
@@ -209,6 +210,7 @@ pub struct Printer<'a> {
     pub bar: ProgressBar,
     /// Tables of shaders that pass are not printed.
     only_failures: bool,
+    pages: Option<Mutex<PageFolder>>,
 }
 
 impl<'a> Printer<'a> {
@@ -226,7 +228,8 @@ impl<'a> Printer<'a> {
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {pos} shaders, {elapsed}, {msg}")?);
         let only_failures = options.quiet || options.watch && !options.verbose && format == Format::Human;
-        Ok(Self { options, format, whole, bar, only_failures })
+        let pages = options.html.as_deref().map(PageFolder::create).transpose()?.map(Mutex::new);
+        Ok(Self { options, format, whole, bar, only_failures, pages })
     }
 
     pub fn whole(&self) -> MutexGuard<'_, Whole> {
@@ -337,6 +340,18 @@ impl<'a> Printer<'a> {
                     whole.fail(Exit::Unwritten);
                 }
                 None => {}
+            }
+            if let (Some(page), Some(pages)) = (&row.page, &self.pages) {
+                match pages.lock().unwrap_or_else(PoisonError::into_inner).add_page(page) {
+                    Ok(path) => {
+                        output::json("page", &serde_json::json!({ "program": row.check.program, "path": path }));
+                        output::line(&format!("      page {}", path.display()));
+                    }
+                    Err(error) => {
+                        output::problem(&error.to_string());
+                        whole.fail(Exit::Unwritten);
+                    }
+                }
             }
         }
     }

@@ -5,6 +5,9 @@ use super::own::Own;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Check, Summary, Unknown, Verdict};
 use ir3_harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
+use ir3_harness::report::page::PairPage;
+use ir3_harness::report::pair::PairEvidence;
+use ir3_programs::mesa::InputError;
 use ir3_programs::mesa::origin::Origin;
 use ir3_programs::mesa::shader::LogShader;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,8 @@ pub struct Row {
     pub wrong_proof: Option<String>,
     /// The folder of a refutation, or why it could not be written.
     pub bundle: Option<Result<PathBuf, String>>,
+    /// The page of a refutation, if there is a folder for it.
+    pub page: Option<PairPage>,
 }
 
 impl Row {
@@ -29,7 +34,7 @@ impl Row {
             Verdict::Unknown(unknown) => Some(unknown.kind().into_owned()),
             _ => None,
         };
-        Self { check, counts, kind, wrong_proof: None, bundle: None }
+        Self { check, counts, kind, wrong_proof: None, bundle: None, page: None }
     }
 
     pub fn is_pass(&self) -> bool {
@@ -77,7 +82,7 @@ pub enum Missing {
 impl Missing {
     /// The first kind of section that a shader lacks. One that could not be read has a message of its own.
     pub fn of(shader: &LogShader) -> Option<Self> {
-        if !shader.broken.is_empty() {
+        if !shader.broken.is_empty() || shader.without_start.is_some() {
             None
         } else if shader.nir.is_none() {
             Some(Self::Nir)
@@ -128,8 +133,8 @@ impl Mesa {
         shader.is_target_guessed(self.gpu.given()).then_some(target.name)
     }
 
-    /// Takes back refutations that depend on the GPU, where the log names neither it nor its generation: a boundary that is refuted on one
-    /// that has all instructions of the code, and not on another one, is unknown.
+    /// Takes back refutations that depend on the GPU, where the log names neither it nor its generation: a boundary
+    /// that is refuted on one that has all instructions of the code, and not on another one, is unknown.
     fn doubt(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>, all: &mut [Checked<'_>]) {
         let targets = shader.targets(self.gpu.given());
         let Some((guess, others)) = targets.split_first() else { return };
@@ -154,8 +159,14 @@ impl Mesa {
     }
 
     /// Runs all enabled checks on a shader.
-    pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Report {
+    ///
+    /// # Errors
+    /// If the log names another generation than that of the given GPU.
+    pub fn check(&self, path: &Path, shader: &LogShader, settings: &Settings<'_>) -> Result<Report, InputError> {
         let target = self.target_of(shader);
+        if let Some(error) = shader.other_generation(path, &target) {
+            return Err(error);
+        }
         let name = name_of(path, shader);
         let guessed_gpu = self.guessed_of(shader, &target);
         let mut all = Vec::new();
@@ -171,10 +182,14 @@ impl Mesa {
             let mut row = Row::new(check, &checked.verdict);
             row.wrong_proof = checked.wrong_proof.take();
             row.bundle = bundle.map(|written| written.map_err(|error| error.to_string()));
+            if let (Verdict::Refuted(refutation), true) = (&checked.verdict, self.html.is_some()) {
+                let evidence = PairEvidence::new(format!("{name}: {}", checked.name), refutation, &target);
+                row.page = Some(PairPage::of(&evidence));
+            }
             rows.push(row);
         }
         let own = self.compile.then(|| self.own(path, shader, &target, settings));
-        Report {
+        Ok(Report {
             title: title_of(path, shader, &target),
             explained: if self.explain { recovered.inferred } else { Vec::new() },
             problems: recovered.problems,
@@ -188,7 +203,7 @@ impl Mesa {
             missing: Missing::of(shader),
             origin: Origin::of(shader),
             name,
-        }
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 use super::Mesa;
 use super::kept::KeptShaders;
 use super::print::{Printer, Stream};
-use crate::{Exit, Failure, Format, engines, interrupt, jobs, output};
+use crate::{Exit, Failure, Format, engines, interrupt, output};
 use ir3_harness::check::Engines;
 use ir3_harness::check::cache::VerdictKey;
 use ir3_programs::mesa::shader::LogShader;
@@ -62,12 +62,14 @@ impl Mesa {
         let queue = Queue::new(self.queue as usize, MOST_TEXT);
         let mut failure = None;
         std::thread::scope(|scope| {
-            for _ in 0..jobs(self.jobs) {
+            for _ in 0..self.jobs.count() {
                 scope.spawn(|| {
                     while let Some(Job { shader, key }) = queue.pop(interrupt::flag()) {
                         let report = self.check(&name, &shader, &settings);
-                        kept.put(key, &report);
-                        printer.result(Ok(report));
+                        if let Ok(report) = &report {
+                            kept.put(key, report);
+                        }
+                        printer.result(report);
                     }
                 });
             }

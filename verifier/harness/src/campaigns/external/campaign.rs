@@ -1,7 +1,7 @@
 //! Programs from the generator, in several threads, until the first failure or to the end.
 //!
-//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, as in [`fuzzing`](crate::campaigns::fuzzing). In
-//! memory are one program and one log for each thread, and counts.
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, as in
+//! [`fuzzing`](crate::campaigns::fuzzing). In memory are one program and one log for each thread, and counts.
 
 use super::command::RunError;
 use super::compiler::Compiler;
@@ -102,8 +102,8 @@ pub(super) fn rules_of<'a>(rules: &LogRules<'a>, number: u64) -> LogRules<'a> {
 }
 
 impl Campaign<'_> {
-    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker
-    /// threads, one at a time. `interrupted` stops it early.
+    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both
+    /// from worker threads, one at a time. `interrupted` stops it early.
     ///
     /// # Errors
     /// If the compiler cannot be started, or its files not be written.

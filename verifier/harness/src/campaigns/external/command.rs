@@ -5,10 +5,10 @@
 //!   the same folder. Standard input is empty. All output to standard output and standard error is the log.
 //! - Exit code 0: the program was compiled, and the log contains it.
 //! - Exit codes from 1 to 99: it was refused. The last line of the log is the reason. Refusals are counted.
-//! - Exit codes from 100 on, and signals: it crashed. 126 and 127, with which a shell says that it cannot start a command, end the
-//!   campaign.
-//! - A run that takes longer than the time limit hangs; one that prints more than [`LOG_LIMIT`] floods. It is killed, with all
-//!   that it has started.
+//! - Exit codes from 100 on, and signals: it crashed. 126 and 127, with which a shell says that it cannot start a
+//!   command, end the campaign.
+//! - A run that takes longer than the time limit hangs; one that prints more than [`LOG_LIMIT`] floods. It is killed,
+//!   with all that it has started.
 //! - Its address space is limited (on Linux), so that a compiler that allocates without end crashes by itself.
 
 use ir3_compiler::nir::{self, Shader};
@@ -138,7 +138,8 @@ impl CompilerCommand {
         let other = log.try_clone().map_err(failed)?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(module).stdin(Stdio::null()).stdout(log).stderr(other);
-        // A group of its own: it is killed with all that it has started, and an interrupt of the terminal reaches this process alone.
+        // A group of its own: it is killed with all that it has started, and an interrupt of the terminal reaches this
+        // process alone.
         let mut child = command.process_group(0).spawn().map_err(failed)?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         #[cfg(target_os = "linux")]

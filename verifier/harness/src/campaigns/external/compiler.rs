@@ -22,7 +22,8 @@ pub enum Compiler {
 pub enum Sections {
     /// All.
     All,
-    /// nir and the final code, where the compiler can leave out the passes: printing and reading them takes most of the time.
+    /// nir and the final code, where the compiler can leave out the passes: printing and reading them takes most of the
+    /// time.
     Ends,
 }
 

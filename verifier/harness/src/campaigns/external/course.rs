@@ -1,4 +1,5 @@
-//! The loop of a campaign: the numbers of its programs, which threads take in turn until a limit, a failure or an interruption.
+//! The loop of a campaign: the numbers of its programs, which threads take in turn until a limit, a failure or an
+//! interruption.
 
 use super::campaign::Counts;
 use super::command::RunError;
@@ -39,8 +40,8 @@ pub(super) struct Trial<P> {
 }
 
 impl Course {
-    /// Tries the programs. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker threads, one
-    /// at a time. `interrupted` stops it early.
+    /// Tries the programs. `found` is called for each failure as soon as there is one, `progress` now and then; both
+    /// from worker threads, one at a time. `interrupted` stops it early.
     ///
     /// # Errors
     /// The first of `attempt`.

@@ -28,8 +28,8 @@ pub struct LogRules<'a> {
     pub target: Target,
     /// The engines, and the runs of a boundary that is not proved.
     pub settings: Settings<'a>,
-    /// The environments in which nir and the final code alone are run; all boundaries are compared where these two differ. `None` compares
-    /// all of every program.
+    /// The environments in which nir and the final code alone are run; all boundaries are compared where these two
+    /// differ. `None` compares all of every program.
     pub end_to_end: Option<usize>,
     /// The CPU time for all boundaries of a program that no failure is known of; `None` if there is no limit.
     pub time: Option<Duration>,

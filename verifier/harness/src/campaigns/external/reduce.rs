@@ -123,7 +123,8 @@ impl Reduction<'_> {
     }
 }
 
-/// The instructions of SPIR-V in function bodies; many for a program that has no form in it, or on which its translation panics.
+/// The instructions of SPIR-V in function bodies; many for a program that has no form in it, or on which its
+/// translation panics.
 #[must_use]
 pub fn spirv_size(shader: &Shader) -> usize {
     let size = catch(|| Module::of(shader).map(|module| module.instruction_count()));

@@ -206,7 +206,8 @@ impl<'a> LaneComparison<'a> {
         self.before.len() == self.after.len() && self.before.iter().zip(&self.after).all(is_same)
     }
 
-    /// Matches stores and atomics, the last ones to a word first. Returns the stores of the program before without a counterpart.
+    /// Matches stores and atomics, the last ones to a word first. Returns the stores of the program before without a
+    /// counterpart.
     fn match_writes(&mut self, findings: &mut Findings) -> Vec<usize> {
         let mut of_after: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for (at, access) in accesses(&self.after).filter(|(_, access)| access.writes()) {
@@ -229,8 +230,8 @@ impl<'a> LaneComparison<'a> {
         removed
     }
 
-    /// Matches volatile loads of the program before with loads of the program after, in their order. Where that program marks them, too, only
-    /// with volatile ones.
+    /// Matches volatile loads of the program before with loads of the program after, in their order. Where that program
+    /// marks them, too, only with volatile ones.
     fn match_volatile_loads(&mut self, findings: &mut Findings) {
         let is_volatile = |access: &LaneAccess| access.volatile && !access.writes();
         let has_marks = accesses(&self.after).any(|(_, access)| is_volatile(access));
@@ -312,8 +313,8 @@ impl<'a> LaneComparison<'a> {
         }
     }
 
-    /// Adds the conflicts of a load by the counterpart with the fewest: each is its position in the program before, and the anchors on the
-    /// other side.
+    /// Adds the conflicts of a load by the counterpart with the fewest: each is its position in the program before, and
+    /// the anchors on the other side.
     fn judge(&self, change: OrderChange, candidates: Vec<(usize, Vec<usize>)>, number: usize, findings: &mut Findings) {
         let count = |(load, passed): &(usize, Vec<usize>)| {
             let relations = passed.iter().map(|&anchor| self.relation(*load, anchor));

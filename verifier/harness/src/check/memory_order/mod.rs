@@ -6,15 +6,18 @@
 //! [trace](AccessTrace), and the accesses of each lane are compared in their order, by the words that they access.
 //!
 //! A difference is
-//! - a store or an atomic of a lane that the program before does not execute (a store that became unconditional, or is executed twice);
-//! - a store that is left out, unless the same lane writes the word before or after it, and nothing that conflicts is between the two;
-//! - a load that reads another version of its word: for each load there has to be one of the same word in the other program, or a store to it
-//!   before, and between their places in the order of the lane's stores nothing that conflicts;
+//! - a store or an atomic of a lane that the program before does not execute (a store that became unconditional, or is
+//!   executed twice);
+//! - a store that is left out, unless the same lane writes the word before or after it, and nothing that conflicts is
+//!   between the two;
+//! - a load that reads another version of its word: for each load there has to be one of the same word in the other
+//!   program, or a store to it before, and between their places in the order of the lane's stores nothing that
+//!   conflicts;
 //! - two stores, a store and a fence, or two volatile loads in another order.
 //!
-//! Two accesses conflict if one of them writes, their memories may be one (docs/semantics.md, memory and other waves), and they are not
-//! *distant*: accesses of one buffer whose addresses have the same distance in every run, and are disjoint at that distance. A fence conflicts
-//! with the accesses that it orders.
+//! Two accesses conflict if one of them writes, their memories may be one (docs/semantics.md, memory and other waves),
+//! and they are not *distant*: accesses of one buffer whose addresses have the same distance in every run, and are
+//! disjoint at that distance. A fence conflicts with the accesses that it orders.
 //!
 //! For operations that no run executes, the order in both texts is compared: stores, atomics, barriers and fences of
 //! one memory, with the loads between them.
@@ -49,7 +52,8 @@ const LANES: [usize; 12] = [0, 1, 2, 3, 5, 8, 13, 22, 31, 40, 55, 63];
 const MOST_ENVS: usize = 32;
 /// The number of environments in which two addresses must have the same distance for it to count as constant.
 const LEAST_WITNESSES: usize = 3;
-/// The most runs with a changed word for one pair of accesses, about; and the most of one run for a load that is left out.
+/// The most runs with a changed word for one pair of accesses, about; and the most of one run for a load that is left
+/// out.
 const MOST_PERTURBED: usize = 96;
 const MOST_LOADS: usize = 4;
 
@@ -139,7 +143,8 @@ impl TracedRuns {
     }
 }
 
-/// Returns true if a run shows that the order of two accesses makes no difference, or if nothing observable depends on a load that is left out.
+/// Returns true if a run shows that the order of two accesses makes no difference, or if nothing observable depends on
+/// a load that is left out.
 fn is_covered(suspect: Suspect, pair: &TracedPair, scratch: &mut Scratch) -> bool {
     let Suspect { change, first: Operation::Access(first), is_of_after: false, second: Some(second) } = suspect else {
         return false;

@@ -7,6 +7,7 @@ use ir3_compiler::nir;
 use ir3_compiler::pipeline::Options;
 use ir3_programs::generator::{Features, Profile, from_seed};
 use ir3_programs::input;
+use ir3_programs::mesa::pair_file::read_named;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::aliases::Aliasing;
 use std::path::Path;
@@ -14,8 +15,8 @@ use std::path::Path;
 /// A pair of corpus/pairs.
 fn pair(name: &str) -> [Snapshot; 2] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/pairs");
-    let path = folder.join(format!("{name}.pair"));
-    input::load_pair(&path, Some(Target::default())).unwrap_or_else(|error| panic!("{error}"))
+    let pair = read_named(&folder, name).and_then(|pair| input::load_pair(&pair, Some(Target::default())));
+    pair.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn found_in(name: &str, envs: &[Env]) -> Option<MemoryOrder> {

@@ -51,7 +51,8 @@ impl Accesses {
         own
     }
 
-    /// Pairs the instructions of a text with the words that have its registers: passes after allocation only reorder them.
+    /// Pairs the instructions of a text with the words that have its registers: passes after allocation only reorder
+    /// them.
     fn pair_by_registers(&mut self, last: &Program, words: &[&InstrData]) {
         for (_, instr) in last.iter_instrs() {
             let data = &last.instrs[instr];
@@ -174,8 +175,8 @@ fn mark_offset(data: &mut InstrData) {
     }
 }
 
-/// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to moves of integers: a half
-/// constant is the low half of its word, and not converted.
+/// Sets the types of a macro that takes a value of one lane. Mesa prints `f16f16` for all of them, and lowers them to
+/// moves of integers: a half constant is the low half of its word, and not converted.
 fn complete_move(data: &mut InstrData) {
     let integer = |half: bool| if half { Type::U16 } else { Type::U32 };
     if let (Opcode::ReadFirstMacro | Opcode::ReadCondMacro, Attrs::Move { src, dst, .. }) =
@@ -456,7 +457,8 @@ mod tests {
         assert_eq!(types([words, words]), [Some(Type::U32); 2]);
         // The first one is paired, and gives no information about the second.
         assert_eq!(types([words, floats]), [Some(Type::U32), Some(Type::F32)]);
-        // In another order than that of the words, accesses are paired by their registers. Without registers they are not.
+        // In another order than that of the words, accesses are paired by their registers. Without registers they are
+        // not.
         assert_eq!(types_of([words, floats], Phase::Lowered), [Some(Type::U32), Some(Type::F32)]);
         assert_eq!(types_of([words, floats], Phase::Scheduled), [None, None]);
     }

@@ -1,8 +1,8 @@
 //! Recovery of the array of a version whose text does not name it.
 //!
-//! Spilling and parallel copies make versions of arrays without saying of which: their number is 0, and those of Mesa begin at 1. A phi, a
-//! copy and an instruction that changes elements have versions of one array on both sides, and another operand may name it. A version that
-//! could be of two arrays keeps its text.
+//! Spilling and parallel copies make versions of arrays without saying of which: their number is 0, and those of Mesa
+//! begin at 1. A phi, a copy and an instruction that changes elements have versions of one array on both sides, and
+//! another operand may name it. A version that could be of two arrays keeps its text.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Array, ArrayAccess, InstrData, Opcode, OperandFlags, Place, Program, SrcOperand, Value};

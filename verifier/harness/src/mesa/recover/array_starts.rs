@@ -49,7 +49,8 @@ struct Based {
 }
 
 impl Starts {
-    /// Notes the arrays that a section names, and completes the accesses that print a register. Sections come in their order.
+    /// Notes the arrays that a section names, and completes the accesses that print a register. Sections come in their
+    /// order.
     pub fn section(&mut self, section: &Section, phase: Phase, program: &mut Program) {
         let instrs: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
         for instr in instrs {
@@ -74,8 +75,8 @@ impl Starts {
         }
     }
 
-    /// Removes the source that is the old state of an array, of which an instruction writes one element. After allocation it is
-    /// the same register; nothing else ties the source of a move or of arithmetic there.
+    /// Removes the source that is the old state of an array, of which an instruction writes one element. After
+    /// allocation it is the same register; nothing else ties the source of a move or of arithmetic there.
     fn old_state(&mut self, serial: u32, phase: Phase, data: &mut InstrData) {
         let is_element = |place: &Place| matches!(place, Place::Array(_));
         if !data.opcode.is_meta() && data.dsts.iter().any(|dst| is_element(&dst.place)) {

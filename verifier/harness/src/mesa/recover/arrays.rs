@@ -61,7 +61,8 @@ pub(super) fn complete(program: &mut Program, before_versions: bool) {
     }
 }
 
-/// Gives the array that is spilled or reloaded as a whole all of its components: the text has their number as an operand, and no mask.
+/// Gives the array that is spilled or reloaded as a whole all of its components: the text has their number as an
+/// operand, and no mask.
 fn whole_array(data: &mut InstrData) {
     let Some(SrcOperand::Immediate(count)) = data.srcs.get(2).map(|src| src.operand) else { return };
     let mask = WriteMask::first(count);

@@ -1,5 +1,5 @@
-//! Stages of one draw that run one after the other in the same wave: a vertex shader before tessellation or geometry, and tessellation
-//! evaluation before geometry.
+//! Stages of one draw that run one after the other in the same wave: a vertex shader before tessellation or geometry,
+//! and tessellation evaluation before geometry.
 //!
 //! Such a stage ends with `chmask`, which has the sources of an `end`, and `chsh`, which starts the next stage. The
 //! values that it passes in registers are system values, which nir does not list: here nir stores them to outputs at

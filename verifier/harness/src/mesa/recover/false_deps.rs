@@ -1,7 +1,7 @@
 //! False dependencies on instructions that a pass has expanded.
 //!
-//! They order instructions for the schedulers, and mean nothing after them. `ir3_lower_subgroups` expands macros and leaves their numbers in
-//! the lists of others (`movmsk …, false-deps:ssa_134`, where `ssa_134` was a `ballot.macro`).
+//! They order instructions for the schedulers, and mean nothing after them. `ir3_lower_subgroups` expands macros and
+//! leaves their numbers in the lists of others (`movmsk …, false-deps:ssa_134`, where `ssa_134` was a `ballot.macro`).
 
 use ir3_programs::mesa::{Section, SectionKind};
 use std::borrow::Cow;
@@ -12,7 +12,8 @@ const LIST: &str = ", false-deps:";
 /// The passes from the one that expands macros on.
 const PASSES: [&str; 2] = ["ir3_lower_subgroups", "ir3_legalize"];
 
-/// The text of a section, after macros are expanded without dependencies on instructions that it has not. Lines and columns stay.
+/// The text of a section, after macros are expanded without dependencies on instructions that it has not. Lines and
+/// columns stay.
 pub(super) fn without_expanded(section: &Section) -> Cow<'_, str> {
     match &section.kind {
         SectionKind::Ir3After { pass } if PASSES.contains(&&**pass) => without_missing(&section.text),

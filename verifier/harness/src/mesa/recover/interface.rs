@@ -1,8 +1,8 @@
 //! Stage, sizes, constants, inputs and outputs.
 //!
-//! `_meta:in` names no input. The list of inputs after the code has them in the order in which the compiler made them, with
-//! their final registers; after register allocation `_meta:in` has these registers, and its serial number is the same in
-//! all sections. A source of `end` is printed with its number in the list of outputs.
+//! `_meta:in` names no input. The list of inputs after the code has them in the order in which the compiler made them,
+//! with their final registers; after register allocation `_meta:in` has these registers, and its serial number is the
+//! same in all sections. A source of `end` is printed with its number in the list of outputs.
 
 use super::contradiction::{Contradiction, place};
 use ir3_compiler::ir3::aliases::{self, AliasError, Aliased, Stored};
@@ -30,7 +30,8 @@ pub(super) struct Recovered {
     inputs: FxHashMap<u32, InputKind>,
     /// The last `_meta:in` of each serial number, if all have registers.
     entry: Vec<(u32, InstrData)>,
-    /// The outputs by their numbers in the list, with the components that nir stores; `None` for those that it does not.
+    /// The outputs by their numbers in the list, with the components that nir stores; `None` for those that it does
+    /// not.
     outputs: Vec<Option<(Output, WriteMask)>>,
     /// The color outputs: render targets with the number in the list.
     render_targets: Vec<(u16, u16)>,
@@ -169,7 +170,8 @@ impl Recovered {
         }
     }
 
-    /// Takes the inputs of final programs from the lists after the code, where no section with registers has `_meta:in`.
+    /// Takes the inputs of final programs from the lists after the code, where no section with registers has
+    /// `_meta:in`.
     pub fn complete_entry(&mut self, of_code: &Interface) {
         if self.entry.is_empty() {
             let input = |entry: &EntryRegister| {
@@ -233,8 +235,8 @@ impl Recovered {
         aliases::fold(program, stored, &output)
     }
 
-    /// The sources of `end`, by their numbers in the list. A component that nir does not store is undefined: it is none of the
-    /// output.
+    /// The sources of `end`, by their numbers in the list. A component that nir does not store is undefined: it is none
+    /// of the output.
     fn end(&self, program: &mut Program) {
         let mut used: Vec<u16> = Vec::new();
         for data in program.instrs.values_mut() {

@@ -1,7 +1,8 @@
 //! Recovery of attributes that Mesa's text leaves out, from the other sections of the same shader.
 //!
 //! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
-//! same for all sections, so both sides of a boundary have it.
+//! same for all sections, so both sides of a boundary have it. The steps and the reasons for their order are in
+//! [`steps`].
 
 mod accesses;
 mod array_names;
@@ -16,25 +17,22 @@ mod nir_arrays;
 mod phases;
 pub(super) mod scratch;
 mod serials;
-
+mod steps;
 mod textures;
 mod varyings;
 
-use super::statements;
 pub use contradiction::Contradiction;
-use ir3_compiler::ir3::aliases::Stored;
 use ir3_compiler::ir3::{self, Attrs, Block, InstrFlags, Opcode, Program};
 use ir3_compiler::machine::Code;
 use ir3_compiler::nir::{Shader, Stage};
-use ir3_compiler::target::{Generation, Target};
-use ir3_programs::input::natives;
-use ir3_programs::input::programs::read_nir;
+use ir3_compiler::target::Target;
 use ir3_programs::mesa::mixed::mixed_at;
 use ir3_programs::mesa::native::{Native, assembled_words, listed_words};
 use ir3_programs::mesa::shader::LogShader;
-use ir3_programs::mesa::{FilePosition, InputError, Section};
+use ir3_programs::mesa::{InputError, Section};
 pub use phases::Phase;
 use std::path::Path;
+use steps::{RECOVERIES, State};
 
 /// A shader with the recovered attributes.
 #[derive(Clone, Debug)]
@@ -47,8 +45,8 @@ pub struct Recovered {
     pub phases: Vec<Phase>,
     /// The final code.
     pub code: Result<Program, String>,
-    /// True if the words of the constant file that the driver fills are not known: the lists of them before the code are
-    /// missing, or have lost a line.
+    /// True if the words of the constant file that the driver fills are not known: the lists of them before the code
+    /// are missing, or have lost a line.
     pub lacks_constants: bool,
     /// Facts that were inferred, one line each.
     pub inferred: Vec<String>,
@@ -56,211 +54,19 @@ pub struct Recovered {
     pub problems: Vec<String>,
     /// Inferences that two sections contradict; each names both.
     pub contradictions: Vec<Contradiction>,
-    /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the lists after the code.
+    /// The number of sections that are cut off, mixed, or not of the language; at least one if the log ends before the
+    /// lists after the code.
     pub unread: usize,
 }
 
 /// Reads the sections of a shader, and recovers attributes that they leave out.
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
-    let (mut inferred, mut contradictions) = (Vec::new(), Vec::new());
-    let mut problems: Vec<String> = shader.broken.iter().map(|(_, error)| error.to_string()).collect();
-    let mut nir = match &shader.nir {
-        Some(section) => read_nir(path, &section.text, section.first_line - 1)
-            .map_err(|error| unread(path, section, error).to_string()),
-        None => Err("the log has no final-form nir".to_owned()),
-    };
-    let mut reads: Vec<_> = shader
-        .passes
-        .iter()
-        .map(|section| {
-            ir3::text::read_with_positions(&false_deps::without_expanded(section)).map_err(|error| {
-                let (line, column) = section.place(error.line as u32, error.column as u32);
-                let place = FilePosition { path: path.to_owned(), line, column };
-                let (found, expected) = (error.found, error.expected);
-                unread(path, section, InputError::Syntax { place, found, expected }).to_string()
-            })
-        })
-        .collect();
-    let phases = Phase::of(&shader.passes);
-    for (read, &phase) in reads.iter_mut().zip(&phases) {
-        if let (Ok(read), true) = (read, phase < Phase::Final) {
-            serials::jump_after_preamble(&mut read.program);
-            // The second scheduler marks instructions that will have to wait; legalization removes its marks before it
-            // sets its own.
-            let waits = InstrFlags::SS | InstrFlags::SY;
-            read.program.instrs.values_mut().for_each(|data| data.flags -= waits);
-        }
-    }
-    inferred.extend(serials::complete(&shader.passes, &phases, &mut reads));
-    let mut passes: Vec<Result<Program, String>> = reads.into_iter().map(|read| read.map(|it| it.program)).collect();
-    let mut unread = shader.broken.len()
-        + usize::from(shader.nir.is_some() && nir.is_err())
-        + passes.iter().filter(|pass| pass.is_err()).count();
-    let without_versions = arrays::without_versions(&shader.passes, &phases);
-    for (number, program) in passes.iter_mut().enumerate() {
-        if let Ok(program) = program {
-            array_names::complete(program);
-            arrays::complete(program, number < without_versions);
-        }
-        if let Ok(Err(why)) = program.as_mut().map(chain::without_chsh) {
-            *program = Err(why);
-        }
-    }
-    let bars = chained(&mut nir, &mut passes);
-    let native = native(shader, shader.listing.as_ref(), target);
-    if let (Err(why), true) = (&nir, passes.is_empty() && shader.nir.is_some()) {
-        // No boundary has the reason.
-        problems.push(why.clone());
-    }
-    let mut code = Err("the log has no final assembly that can be read".to_owned());
-    let mut unsaid = None;
-    let mut facts = None;
-    match (&mut nir, &native) {
-        (Ok(nir), Ok(native)) => {
-            if target.generation < Generation::A6xx
-                && natives::interpolates_at_pixels(native)
-                && natives::to_pixels(nir)
-            {
-                inferred.push("a pixel has one sample: centroid and sample are the pixel".to_owned());
-            }
-            match chain::complete(nir, native) {
-                Ok(mut outputs) => inferred.append(&mut outputs),
-                Err(problem) => problems.push(problem),
-            }
-            let varyings = varyings::Varyings::of(native, nir);
-            inferred.extend(varyings.inferred());
-            let mut interface = interface::Recovered::of(native, nir, &shader.passes, &passes);
-            inferred.append(&mut interface.inferred);
-            problems.append(&mut interface.problems);
-            contradictions.append(&mut interface.contradictions);
-            contradictions
-                .extend(statements::contradictions(shader, native, nir).into_iter().map(Contradiction::of_lists));
-            let last = last_text(&passes, &phases);
-            let text = last.as_ref().filter(|(_, phase)| *phase == Phase::Final);
-            let text = text.and_then(|(program, _)| Code::from_program(program).ok());
-            let mut of_words = natives::code(native, nir, text.as_ref(), target);
-            if let (Err(why), Some(listing)) = (&of_words, &shader.listing)
-                && let Ok(assembled) = self::native(shader, None, target)
-                && let assembled @ Ok(_) = natives::code(&assembled, nir, text.as_ref(), target)
-            {
-                // A log that ends in the list of the words has the same code as assembly before it.
-                unread += 1;
-                let line = listing.first_line;
-                problems.push(format!("{}:{line}: the list of words is not whole: {why}", path.display()));
-                of_words = assembled;
-            }
-            let texts = textures::Texts {
-                first: passes.first().and_then(|first| first.as_ref().ok()).filter(|_| phases[0] < Phase::Scheduled),
-                words: of_words.iter().flat_map(|code| code.instrs.values().map(|instr| &instr.data)).collect(),
-            };
-            match textures::complete(nir, &texts, target) {
-                Ok(mut lines) => inferred.append(&mut lines),
-                Err(why) => unsaid = Some(why),
-            }
-            match &of_words {
-                Ok(words) => {
-                    interface.complete_entry(&words.interface);
-                    let mut words = words.clone();
-                    let mut lost = None;
-                    if nir.stage == Stage::TessCtrl {
-                        let own = chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
-                        lost = bars.filter(|&bars| bars != own).map(|_| other_bars(own));
-                    }
-                    let words = &words;
-                    let last = last.as_ref().map(|(program, phase)| (program, *phase));
-                    let accesses = accesses::Accesses::of(last, words);
-                    for pass in &mut passes {
-                        if let Ok(program) = pass
-                            && let Err(why) = accesses.complete(program, nir, target)
-                        {
-                            *pass = Err(why);
-                        }
-                    }
-                    inferred.extend(accesses.inferred());
-                    let mut words = words.clone();
-                    let untold = words.instrs.values().map(|instr| &instr.data).chain(&words.interface.prefetches);
-                    lost =
-                        lost.or_else(|| untold.into_iter().find_map(|data| varyings.untold(data)).map(untold_varying));
-                    words.instrs.values_mut().for_each(|instr| varyings.unpack(&mut instr.data));
-                    words.interface.prefetches.iter_mut().for_each(|prefetch| varyings.unpack(prefetch));
-                    code = lost.map_or_else(|| words.into_program().map_err(|error| error.to_string()), Err);
-                }
-                Err(error) => {
-                    // Programs after passes agree on the attributes that their texts leave out; nir has them.
-                    if passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
-                        unsaid = Some(format!("its accesses cannot be compared without the final code: {error}"));
-                    }
-                    code = Err(error.clone());
-                }
-            }
-            facts = Some((varyings, interface));
-        }
-        // Mesa prints the passes of a shader without nir and assembly if `IR3_SHADER_DEBUG` does not name its stage.
-        (Err(_), Err(_)) if shader.nir.is_none() && shader.assembly.is_none() => {}
-        (_, Err(error)) => {
-            if is_to_its_end(shader) {
-                problems.push(error.clone());
-            } else {
-                // The section that was cut off is one of them.
-                unread = unread.max(1);
-                problems.push(format!("{}:{}: {error}", path.display(), last_line(shader)));
-            }
-        }
-        (Err(_), _) => {}
-    }
-    let mut starts = array_starts::Starts::default();
-    for ((section, &phase), pass) in shader.passes.iter().zip(&phases).zip(&mut passes) {
-        let Ok(program) = pass else { continue };
-        if phase == Phase::Final {
-            match &facts {
-                Some((varyings, _)) => program.instrs.values_mut().for_each(|data| varyings.unpack(data)),
-                None if program.instrs.values().any(varyings::Varyings::is_read_by) => {
-                    *pass = Err("its varyings are packed, and no list has their numbers".to_owned());
-                    continue;
-                }
-                None => {}
-            }
-            clear_unencoded_jp(program);
-        }
-        match (&facts, &native) {
-            (Some((_, interface)), _) => {
-                interface.complete(program);
-                if let Err(error) = interface.fold_aliases(program, Stored::AsPrinted) {
-                    *pass = Err(error.to_string());
-                    continue;
-                }
-            }
-            (None, Ok(native)) => program.consts.immediates.clone_from(&native.immediates),
-            (None, Err(_)) => {}
-        }
-        if let Some(split) = split_blocks(program) {
-            *program = split;
-        }
-        fold_single_target_branches(program);
-        array_versions::remove(program);
-        starts.section(section, phase, program);
-    }
-    contradictions.append(&mut starts.contradictions);
-    if let (Ok(program), Some((_, interface))) = (&mut code, &facts)
-        && let Err(error) = interface.fold_aliases(program, Stored::Rest)
-    {
-        code = Err(error.to_string());
-    }
-    if let (Ok(code), Ok(nir)) = (&mut code, &nir) {
-        fold_single_target_branches(code);
-        if let (Some(Ok(last)), Some(Phase::Final)) = (passes.last(), phases.last()) {
-            array_starts::Starts::code(last, code);
-        } else {
-            nir_arrays::complete_code(code, nir);
-        }
-    }
-    scratch::complete(shader, nir.as_ref().ok(), passes.iter_mut().flatten().chain(&mut code));
-    if let Some(why) = unsaid {
-        nir = Err(why);
-    }
-    let lost = native.as_ref().ok().and_then(Native::lost_constants);
-    problems.extend(lost.iter().map(|lost| format!("{}: the lists before the code have {lost}", path.display())));
-    let lacks_constants = native.is_err() || lost.is_some();
+    let mut state = State::new(path, shader, target);
+    RECOVERIES.iter().for_each(|recovery| (recovery.apply)(&mut state));
+    let lost = state.native.as_ref().ok().and_then(Native::lost_constants);
+    state.problems.extend(lost.iter().map(|lost| format!("{}: the lists before the code have {lost}", path.display())));
+    let lacks_constants = state.native.is_err() || lost.is_some();
+    let State { nir, passes, phases, code, inferred, problems, contradictions, unread, .. } = state;
     Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
 }
 
@@ -276,7 +82,8 @@ fn accesses_memory(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Memory(_)))
 }
 
-/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number, which is returned.
+/// Takes the barriers of a tessellation control shader out of nir and all programs: those must have the same number,
+/// which is returned.
 fn chained(nir: &mut Result<Shader, String>, passes: &mut [Result<Program, String>]) -> Option<usize> {
     let Ok(nir) = nir else { return None };
     if nir.stage != Stage::TessCtrl {
@@ -302,10 +109,17 @@ fn other_bars(found: usize) -> String {
     format!("found {found} `bar`, expected as many as in the first ir3")
 }
 
+/// The expected text where the reader of ir3 finds an undefined value.
+const UNDEFINED: &str = "a value that is defined";
+
 /// The error of a section that cannot be read: that lines of two programs are mixed in it, if there is a sign of that.
 fn unread(path: &Path, section: &Section, error: InputError) -> InputError {
     match (mixed_at(section), error) {
         (Some(line), _) => section.mixed(path, line),
+        (None, InputError::Syntax { place, found, expected }) if expected.starts_with(UNDEFINED) => {
+            let expected = format!("{expected}: a line before it is missing or damaged");
+            InputError::Syntax { place, found, expected }
+        }
         (None, error) => error,
     }
 }
@@ -335,8 +149,8 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
     native.map_err(|line| format!("a line of another form: `{line}`"))
 }
 
-/// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with which the block
-/// before the end ends.
+/// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with
+/// which the block before the end ends.
 fn fold_single_target_branches(program: &mut Program) {
     use Opcode::{Ball, Bany, Br, Braa, Brao};
     for block in program.layout.clone() {

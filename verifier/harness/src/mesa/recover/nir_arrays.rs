@@ -1,8 +1,9 @@
 //! Arrays of registers in final code without the text of a pass.
 //!
-//! A word has the register that is added to `a0.x`, and neither where its array starts nor how long it is. nir has the arrays (`decl_reg`)
-//! and each computed access to them: its first element, which ir3 puts into the register of the word, and the components that are read or
-//! written. So the register is one of a few elements of one of a few arrays. An access reaches no more than all of these arrays have.
+//! A word has the register that is added to `a0.x`, and neither where its array starts nor how long it is. nir has the
+//! arrays (`decl_reg`) and each computed access to them: its first element, which ir3 puts into the register of the
+//! word, and the components that are read or written. So the register is one of a few elements of one of a few arrays.
+//! An access reaches no more than all of these arrays have.
 
 use super::array_starts::{Named, complete};
 use crate::check::only_access;
@@ -44,7 +45,8 @@ pub(super) fn complete_code(code: &mut Program, nir: &Shader) {
     }
 }
 
-/// The registers of all arrays of which an access with a register may read or write an element; `None` if nir has no such access.
+/// The registers of all arrays of which an access with a register may read or write an element; `None` if nir has no
+/// such access.
 fn reach(accessed: &[Accessed], side: Side, half: bool, register: i16) -> Option<(u16, u16)> {
     let register = u16::try_from(register).ok()?;
     let arrays = accessed.iter().filter(|its| its.side == side && its.half == half && its.element <= register);

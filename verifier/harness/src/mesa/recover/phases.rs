@@ -1,5 +1,5 @@
-//! The position of a section in Mesa's pipeline. A log may lack any section, so the form of a program follows from the name of its own
-//! section, not from the sections around it.
+//! The position of a section in Mesa's pipeline. A log may lack any section, so the form of a program follows from the
+//! name of its own section, not from the sections around it.
 
 use ir3_programs::mesa::{Section, SectionKind};
 
@@ -21,7 +21,8 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The phase of each section. A pass of an unknown name is in the phase of the section before it, or after selection.
+    /// The phase of each section. A pass of an unknown name is in the phase of the section before it, or after
+    /// selection.
     pub fn of(sections: &[Section]) -> Vec<Self> {
         let mut last = Self::Selected;
         let mut phases = Vec::with_capacity(sections.len());

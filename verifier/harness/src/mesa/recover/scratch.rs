@@ -7,8 +7,8 @@ use ir3_compiler::ir3::{AddressSpace, Opcode, Program};
 use ir3_compiler::nir::{InstrData, IntrinsicOp, Shader};
 use ir3_programs::mesa::shader::LogShader;
 
-/// Sets the size of scratch memory of the programs of a shader, in their order. Once something is spilled, it is in all programs that follow,
-/// also where no offset alone says the address.
+/// Sets the size of scratch memory of the programs of a shader, in their order. Once something is spilled, it is in all
+/// programs that follow, also where no offset alone says the address.
 pub(super) fn complete<'p>(shader: &LogShader, nir: Option<&Shader>, programs: impl Iterator<Item = &'p mut Program>) {
     let programs: Vec<&mut Program> = programs.collect();
     let slots = programs.iter().map(|program| accessed(program)).max().unwrap_or(0);

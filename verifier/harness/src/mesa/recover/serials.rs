@@ -35,7 +35,8 @@ const BEFORE_POSTSCHED: [&str; 3] = ["register allocation", "ir3_lower_spill", "
 /// The most entries of a table of common subsequences.
 const MOST_ENTRIES: usize = 1 << 24;
 
-/// Gives the instructions of sections without serial numbers those of the instructions before the pass. Returns a line about them.
+/// Gives the instructions of sections without serial numbers those of the instructions before the pass. Returns a line
+/// about them.
 pub(super) fn complete<E>(
     sections: &[Section],
     phases: &[Phase],
@@ -73,7 +74,8 @@ pub(super) fn complete<E>(
     ))
 }
 
-/// Adds the jump after a `shpe` that ends its block: since 26, legalization adds it, and before it is the end of a block only.
+/// Adds the jump after a `shpe` that ends its block: since 26, legalization adds it, and before it is the end of a
+/// block only.
 pub(super) fn jump_after_preamble(program: &mut Program) {
     for block in program.layout.clone() {
         let data = &program.blocks[block];
@@ -168,7 +170,8 @@ fn blocks(program: &Program) -> FxHashMap<u32, Block> {
     all.into_iter().map(|(block, number)| (number, block)).collect()
 }
 
-/// The instructions of equal positions; none if two of them are not the same: then the pass has counted anew (`ir3_postsched` of 25.0).
+/// The instructions of equal positions; none if two of them are not the same: then the pass has counted anew
+/// (`ir3_postsched` of 25.0).
 fn by_positions(before: &ReadProgram, after: &ReadProgram, changes_operands: bool) -> Vec<(Instr, Instr)> {
     let unique = |read: &ReadProgram| -> FxHashMap<u32, Option<Instr>> {
         let mut all: FxHashMap<u32, Option<Instr>> = FxHashMap::default();
@@ -241,7 +244,8 @@ fn shape(data: &InstrData) -> String {
     out
 }
 
-/// The opcode, the results and the sources: values by the serial numbers of their instructions, without marks of liveness.
+/// The opcode, the results and the sources: values by the serial numbers of their instructions, without marks of
+/// liveness.
 fn operands(program: &Program, data: &InstrData, with_srcs: bool) -> String {
     let mut out = data.opcode.name().to_owned();
     let place = |out: &mut String, place: &Place| {

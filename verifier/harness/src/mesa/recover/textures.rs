@@ -1,10 +1,11 @@
 //! Recovery of texture kinds: arrays, and buffers with size queries.
 //!
-//! nir's text has the number of coordinates only: two are those of two dimensions, or one and a layer. ir3 prints `.a`, and pads one
-//! dimension to two. The size of an array of one dimension has its layers in component 1, where the text of nir has no more than the number
-//! of components; and the size of a buffer is read by `getbuf`, though the operation of nir has a level. The sections before scheduling
-//! have the texture instructions in the order of nir, so the kinds of their flags and opcodes are those of nir's operations, where both have
-//! the same number of them. Otherwise a texture is of the kind of all instructions that name it.
+//! nir's text has the number of coordinates only: two are those of two dimensions, or one and a layer. ir3 prints `.a`,
+//! and pads one dimension to two. The size of an array of one dimension has its layers in component 1, where the text
+//! of nir has no more than the number of components; and the size of a buffer is read by `getbuf`, though the operation
+//! of nir has a level. The sections before scheduling have the texture instructions in the order of nir, so the kinds
+//! of their flags and opcodes are those of nir's operations, where both have the same number of them. Otherwise a
+//! texture is of the kind of all instructions that name it.
 
 use ir3_compiler::ir3::{self, InstrFlags, Opcode, Program};
 use ir3_compiler::nir::{Def, ImageDim, Instr, InstrData, Shader, Tex, TexOp, TexSrcKind};
@@ -112,8 +113,8 @@ fn is_sample(opcode: Opcode) -> bool {
     samples || matches!(opcode, Isaml | Isamm | Gather4r | Gather4g | Gather4b | Gather4a)
 }
 
-/// The operations that have a certain value, the number of its components, and the kinds of the instructions of certain opcodes that each
-/// of them may have become.
+/// The operations that have a certain value, the number of its components, and the kinds of the instructions of certain
+/// opcodes that each of them may have become.
 fn kinds(
     nir: &Shader,
     texts: &Texts<'_>,

@@ -1,7 +1,7 @@
 //! Numbers of varyings.
 //!
-//! A varying has four times its base in nir, plus its component. Before the last pass, Mesa packs those that are read: the list
-//! of inputs after the code has their final numbers. All programs get those of nir.
+//! A varying has four times its base in nir, plus its component. Before the last pass, Mesa packs those that are read:
+//! the list of inputs after the code has their final numbers. All programs get those of nir.
 
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, PhysReg, SrcOperand};
 use ir3_compiler::nir::{Shader, Stage};
@@ -55,7 +55,8 @@ impl Varyings {
         Self::read(data).find(|number| !told(number))
     }
 
-    /// The numbers of the varyings that an instruction reads, one for each repetition. One without a result only releases their memory.
+    /// The numbers of the varyings that an instruction reads, one for each repetition. One without a result only
+    /// releases their memory.
     fn read(data: &InstrData) -> impl Iterator<Item = u32> {
         let has_result = data.dsts.first().is_some_and(|dst| dst.place.reg() != Some(PhysReg::INVALID));
         let (first, count) = match (&data.attrs, data.srcs.first().map(|src| (src.operand, src.flags))) {

@@ -95,8 +95,8 @@ pub(super) fn render(
     })
 }
 
-/// The rest of the live range of a value that is overwritten before its last use: from where its register gets another value,
-/// or is free, to the use.
+/// The rest of the live range of a value that is overwritten before its last use: from where its register gets another
+/// value, or is free, to the use.
 fn missing(bars: &[Bar], wrong: &WrongUse) -> Option<Bar> {
     let holds = |bar: &&Bar| {
         wrong.units.iter().any(|unit| bar.units.contains(unit))

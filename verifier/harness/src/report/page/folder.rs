@@ -25,6 +25,24 @@ pub enum PageError {
     },
 }
 
+/// The page of a refuted pair.
+#[derive(Debug)]
+pub struct PairPage {
+    /// The name of its file, without the extension.
+    pub name: String,
+    /// Its title in the index.
+    pub title: String,
+    /// The document.
+    pub html: String,
+}
+
+impl PairPage {
+    /// Makes the page.
+    pub fn of(evidence: &PairEvidence<'_>) -> Self {
+        Self { name: evidence.name(), title: evidence.title.clone(), html: super::pair::of_pair(evidence) }
+    }
+}
+
 /// A folder of pages. Its index is complete after each page, so an interrupted run leaves one that can be used.
 #[derive(Debug)]
 pub struct PageFolder {
@@ -60,7 +78,15 @@ impl PageFolder {
     /// # Errors
     /// If the file system refuses.
     pub fn add_pair(&mut self, evidence: &PairEvidence<'_>) -> Result<PathBuf, PageError> {
-        self.add(&evidence.name(), evidence.title.clone(), &super::pair::of_pair(evidence))
+        self.add_page(&PairPage::of(evidence))
+    }
+
+    /// Adds a page that was made before, and returns its path.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn add_page(&mut self, page: &PairPage) -> Result<PathBuf, PageError> {
+        self.add(&page.name, page.title.clone(), &page.html)
     }
 
     /// Adds the page of a rewrite rule that is refuted, and returns its path. `command` shows the refutation again.

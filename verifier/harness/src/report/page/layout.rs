@@ -1,8 +1,8 @@
 //! Layered drawing of a control-flow graph (Sugiyama's method).
 //!
-//! Edges that close a cycle in depth-first order are back edges; the others point down. A node's layer is the length of the
-//! longest path to it. Edges over several layers get a point in each layer between. Layers are ordered by the mean positions
-//! of their neighbours, which avoids most crossings, and then moved towards them.
+//! Edges that close a cycle in depth-first order are back edges; the others point down. A node's layer is the length of
+//! the longest path to it. Edges over several layers get a point in each layer between. Layers are ordered by the mean
+//! positions of their neighbours, which avoids most crossings, and then moved towards them.
 
 use std::collections::VecDeque;
 

@@ -21,7 +21,8 @@ mod sides;
 mod trace;
 
 pub use device::of_device;
-pub use folder::{PageError, PageFolder};
+pub use folder::{PageError, PageFolder, PairPage};
+pub use pair::of_pair;
 pub use rule::of_rule;
 
 use super::bundle::{Case, Evidence, expected_and_actual, options_in_words, origin_in_words, see_again, title};

@@ -123,8 +123,8 @@ struct RangeAnalysis<'a> {
     numbers: FxHashMap<String, u32>,
 }
 
-/// Returns the live ranges of all registers; rows are the instructions in the order of the layout. `ssa` has the names of
-/// the program before registers were assigned.
+/// Returns the live ranges of all registers; rows are the instructions in the order of the layout. `ssa` has the names
+/// of the program before registers were assigned.
 pub(super) fn bars(program: &Program, ssa: &SsaNames, target: &Target) -> Vec<Bar> {
     let mut analysis = RangeAnalysis {
         program,
@@ -402,7 +402,8 @@ impl RangeAnalysis<'_> {
         let program = self.program;
         let mut starts: Vec<Option<UnitNames>> = vec![None; program.blocks.len()];
         let mut ends: Vec<Option<UnitNames>> = vec![None; program.blocks.len()];
-        // The names need not be a fixed point of any lattice: a few sweeps are enough to carry them through nested loops.
+        // The names need not be a fixed point of any lattice: a few sweeps are enough to carry them through nested
+        // loops.
         for _ in 0..8 {
             let mut changed = false;
             for &block in &program.layout {

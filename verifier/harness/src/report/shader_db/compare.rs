@@ -1,8 +1,8 @@
 //! The comparison of two results, and its statistical significance.
 
 use super::read::Results;
+use super::student;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The measurements for which more is better.
 const MORE_IS_BETTER: [&str; 2] = ["threads", "waves"];
@@ -79,7 +79,7 @@ impl Interval {
         let mean = mean(values);
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (n - 1.0)).sqrt() / n.sqrt();
-        let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975));
+        let t = student::quantile(0.975, values.len() as u64 - 1);
         // Without any spread the interval is a point, for any size of the sample.
         let half = if error == 0.0 { 0.0 } else { error * t };
         Self { low: mean - half, high: mean + half }

@@ -12,6 +12,7 @@
 mod compare;
 mod print;
 mod read;
+mod student;
 #[cfg(test)]
 mod tests;
 mod totals;

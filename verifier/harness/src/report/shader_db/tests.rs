@@ -58,8 +58,8 @@ fn spreads_have_the_median_in_the_middle() {
 #[test]
 fn a_report_as_a_whole() {
     // Changes -10, -2, -3, -1 of 100, 20, 10, 50: mean -4, squares 36 + 4 + 1 + 9, deviation √(50/3), error √(50/12);
-    // half 3.182446 · 2.041241 = 6.496141. Relative -0.1, -0.1, -0.3, -0.02: mean -0.13, squares 0.0009 + 0.0009 + 0.0289 +
-    // 0.0121 = 0.0428, error √(0.0428/12) = 0.059722, half 0.190062.
+    // half 3.182446 · 2.041241 = 6.496141. Relative -0.1, -0.1, -0.3, -0.02: mean -0.13, squares 0.0009 + 0.0009 +
+    // 0.0289 + 0.0121 = 0.0428, error √(0.0428/12) = 0.059722, half 0.190062.
     let report = compared(&[100, 20, 10, 50, 7], &[90, 18, 7, 49, 7]).report(false, false);
     let expected = "\
 instructions helped:   d FRAG:                                           50 -> 49 (-2.00%)

@@ -4,8 +4,8 @@ use crate::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::Opcode;
 use ir3_compiler::ir3::opcode::Numeric;
 
-/// Swaps the first two operands of commutative integer operations: those of the compiler's table, and `andg`, which no pass
-/// swaps. A comparison would have to be mirrored.
+/// Swaps the first two operands of commutative integer operations: those of the compiler's table, and `andg`, which no
+/// pass swaps. A comparison would have to be mirrored.
 pub(super) fn integers(at: &mut RewriteSite<'_>) -> bool {
     let opcode = at.data().opcode;
     let commutes = opcode.commutes() && opcode.info().numeric != Numeric::Float && !opcode.has_condition();

@@ -1,5 +1,6 @@
 //! Images: every dimension, format and type; bindless ones; their sizes.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{Access, AluType, BaseType, Def, Format, ImageDim, Index, Indices, IntrinsicOp, Op};
 use ir3_compiler::target::Generation;
 
@@ -63,13 +64,13 @@ impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_image(&mut self) {
         let generation = self.target.generation;
         // The last numbers are only read: an access of them may be reordered.
-        let reads = generation >= Generation::A6xx && self.c.chance(90);
+        let reads = generation >= Generation::A6xx && self.c.chance(CONFIG.only_read_image);
         let number = if reads { READ_ONLY + self.c.below(2) } else { self.c.below(READ_ONLY) };
         // Two numbers show one kind of image.
         let image = self.image_of(number / 2);
         let number = number as u64 + self.far_descriptor();
-        let is_shared = self.features.driver && self.c.chance(30);
-        let varies = !is_shared && generation >= Generation::A6xx && self.c.chance(40);
+        let is_shared = self.features.driver && self.c.chance(CONFIG.shared_image);
+        let varies = !is_shared && generation >= Generation::A6xx && self.c.chance(CONFIG.computed_image);
         let number = match is_shared || varies {
             true => {
                 let pair = self.b.constant(32, number & !1);
@@ -80,14 +81,14 @@ impl<C: Choices> Generator<'_, C> {
         };
         let mut handle = number;
         // Bindless ones that are only read are read as textures.
-        if self.features.ubos && self.c.chance(if reads { 190 } else { 100 }) {
+        if self.features.ubos && self.c.chance(if reads { CONFIG.bindless_only_read } else { CONFIG.bindless_image }) {
             let set = Index::DescSet(4);
             handle = self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[number], [set]).unwrap_or(number);
         }
         let bindless = handle != number;
         let zero = self.b.constant(32, 0);
         let coordinates = usize::from(image.dim.coordinates(image.array));
-        let texel = if self.c.chance(30) {
+        let texel = if self.c.chance(CONFIG.constant_texel) {
             let values: Vec<u64> = (0..4).map(|i| if i < coordinates { self.c.below(8) as u64 } else { 0 }).collect();
             self.b.constants(32, &values)
         } else {
@@ -107,7 +108,7 @@ impl<C: Choices> Generator<'_, C> {
             access,
             Index::RangeBase(self.c.pick(&[0, 0, 0, 4])),
         ]);
-        let bits = if generation >= Generation::A6xx && self.c.chance(60) { 16 } else { 32 };
+        let bits = if generation >= Generation::A6xx && self.c.chance(CONFIG.half_texel) { 16 } else { 32 };
         let ty = AluType::new(image.base, bits);
         let is_word = matches!(image.format, Format::R32Uint | Format::R32Sint);
         match self.c.below(7) {
@@ -159,7 +160,8 @@ impl<C: Choices> Generator<'_, C> {
         while self.images.len() <= number {
             let (dim, array) = self.c.pick(DIMS);
             // Only words have atomics.
-            let (format, base) = if self.c.chance(100) { FORMATS[self.c.below(2)] } else { self.c.pick(FORMATS) };
+            let (format, base) =
+                if self.c.chance(CONFIG.common_format) { FORMATS[self.c.below(2)] } else { self.c.pick(FORMATS) };
             self.images.push(Image { dim, array, format, base });
         }
         self.images[number]

@@ -1,5 +1,6 @@
 //! Inputs, system values and driver parameters of every stage.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 use ir3_compiler::target::{FlatVaryings, Generation};
 
@@ -75,14 +76,14 @@ impl<C: Choices> Generator<'_, C> {
     pub(in crate::generator) fn any_input(&mut self) {
         let stage = self.b.shader().stage;
         match stage {
-            Stage::Vertex if self.c.chance(128) => self.any_attribute(),
-            Stage::Fragment if self.c.chance(128) => self.any_varying(),
-            Stage::Fragment if self.c.chance(40) => {
+            Stage::Vertex if self.c.even() => self.any_attribute(),
+            Stage::Fragment if self.c.even() => self.any_varying(),
+            Stage::Fragment if self.c.chance(CONFIG.sample_input) => {
                 let sample = self.any_number(4);
                 let def = self.b.intrinsic(LoadSamplePosFromId, 2, 32, &[sample], []);
                 self.result(def);
             }
-            Stage::Fragment if self.c.chance(30) => {
+            Stage::Fragment if self.c.chance(CONFIG.view_input) => {
                 let view = self.c.below(4) as u64;
                 let view = self.b.constant(32, view);
                 let op = self.c.pick(&[LoadFragSizeIr3, LoadFragOffsetIr3]);
@@ -90,7 +91,7 @@ impl<C: Choices> Generator<'_, C> {
                 let def = self.b.intrinsic(op, 2, 32, &[view], [range]);
                 self.result(def);
             }
-            Stage::Compute if self.c.chance(60) => {
+            Stage::Compute if self.c.chance(CONFIG.kernel_input) => {
                 // Both offsets are in bytes.
                 let (base, offset) = (4 * self.c.below(40), 4 * self.c.below(8) as u64);
                 let [mul, align] = self.any_alignment(Some(base as u64 + offset), 4);
@@ -101,7 +102,7 @@ impl<C: Choices> Generator<'_, C> {
                 let def = self.b.intrinsic(LoadKernelInput, n, 32, &[offset], indices);
                 self.result(def);
             }
-            _ if self.c.chance(20) => self.no_effect(),
+            _ if self.c.chance(CONFIG.without_effect) => self.no_effect(),
             _ => {
                 let values = match stage {
                     Stage::Vertex => VERTEX,
@@ -140,10 +141,11 @@ impl<C: Choices> Generator<'_, C> {
             _ => (data, 32),
         };
         let all = (1 << n) - 1;
-        let mask = if n > 1 && self.c.chance(40) { 1 + self.c.below(all) as u16 } else { all as u16 };
+        let mask =
+            if n > 1 && self.c.chance(CONFIG.partial_output) { 1 + self.c.below(all) as u16 } else { all as u16 };
         let offset = self.b.constant(32, offset);
         // Some locations are far after the others.
-        let base = 4 * slot + if self.c.chance(30) { 256 } else { 0 };
+        let base = 4 * slot + if self.c.chance(CONFIG.far_output) { 256 } else { 0 };
         let indices = [
             Index::Base(base),
             Index::Range(self.c.pick(&[0, 1, 4, 4, 4])),
@@ -152,7 +154,7 @@ impl<C: Choices> Generator<'_, C> {
             Index::SrcType(AluType::new(self.c.pick(TYPES), bits)),
             Index::IoSemantics(Some(semantics(&format!("{name}{}", slot.min(7))))),
         ];
-        if self.c.chance(24) {
+        if self.c.chance(CONFIG.constant_output) {
             // A constant that is stored to a place of its own.
             let constant = self.constant_vector(bits, n);
             let mut indices = ir3_compiler::nir::Indices::from(indices.clone());
@@ -160,14 +162,14 @@ impl<C: Choices> Generator<'_, C> {
             let location = format!("{name}{}", (slot + 4).min(7));
             indices.set(Index::IoSemantics(Some(semantics(&location))));
             let zero = self.b.constant(32, 0);
-            if vertex && self.c.chance(100) {
+            if vertex && self.c.chance(CONFIG.constant_output_of_view) {
                 indices.set(Index::Base(4 * slot + 512 + OF_VIEWS));
                 self.b.intrinsic(StorePerViewOutput, n, bits, &[constant, zero, zero], indices);
             } else {
                 self.b.intrinsic(StoreOutput, n, bits, &[constant, zero], indices);
             }
         }
-        if vertex && self.c.chance(60) {
+        if vertex && self.c.chance(CONFIG.output_of_view) {
             let zero = self.b.constant(32, 0);
             let mut indices = ir3_compiler::nir::Indices::from(indices);
             indices.set(Index::Base(base + OF_VIEWS));
@@ -184,7 +186,8 @@ impl<C: Choices> Generator<'_, C> {
 
     fn any_attribute(&mut self) {
         let (component, n) = self.part_of_vec4();
-        let (base, offset) = (self.c.below(6) + if self.c.chance(16) { 128 } else { 0 }, self.c.below(2));
+        let (base, offset) =
+            (self.c.below(6) + if self.c.chance(CONFIG.far_attribute) { 128 } else { 0 }, self.c.below(2));
         // An attribute has one width in all loads; others load those before the fifth.
         let bits = if base + offset >= 5 { 16 } else { 32 };
         let offset = self.b.constant(32, offset as u64);
@@ -218,7 +221,7 @@ impl<C: Choices> Generator<'_, C> {
                 _ => Some(ij),
             };
             let Some(coord) = at.and_then(|at| self.b.intrinsic(op, 2, 32, &[at, zero], indices)) else { return };
-            let op = if self.c.chance(200) { TexOp::TexPrefetch } else { TexOp::Tex };
+            let op = if self.c.chance(CONFIG.prefetch) { TexOp::TexPrefetch } else { TexOp::Tex };
             let (texture, components) = (self.c.below(4) as u32, 1 + self.c.below(4) as u8);
             let def = self.b.tex(op, AluType::FLOAT32, components, |tex| {
                 tex.srcs.push((TexSrcKind::Coord, coord));
@@ -235,7 +238,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The barycentric coordinates of any place, in any mode.
     pub(in crate::generator) fn barycentric(&mut self) -> Option<Def> {
         let at = self.c.pick(&[LoadBarycentricPixel, LoadBarycentricCentroid, LoadBarycentricSample]);
-        let mode = if self.c.chance(100) { InterpMode::Smooth } else { self.c.pick(INTERPOLATED) };
+        let mode = if self.c.chance(CONFIG.smooth) { InterpMode::Smooth } else { self.c.pick(INTERPOLATED) };
         self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)])
     }
 
@@ -245,9 +248,9 @@ impl<C: Choices> Generator<'_, C> {
         // Before a5xx, varyings are read before lanes end, where nothing is computed yet.
         let early = self.target.generation < Generation::A5xx;
         let may_compute = !(early && self.killed);
-        let computed = may_compute && self.c.chance(60);
+        let computed = may_compute && self.c.chance(CONFIG.computed_varying);
         // Inputs that are interpolated and those that are flat are different ones.
-        let flat = self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(90);
+        let flat = self.target.flat_varyings != FlatVaryings::Interpolated && self.c.chance(CONFIG.flat_varying);
         // `ldlv` has no computed offset.
         let computed = computed && !(flat && self.target.flat_varyings == FlatVaryings::LocalMemory);
         self.computed_varyings |= early && computed;
@@ -257,7 +260,7 @@ impl<C: Choices> Generator<'_, C> {
         let location = Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}"))));
         // `ldlv` reaches the first ones only.
         let near = flat && self.target.flat_varyings == FlatVaryings::LocalMemory;
-        let base = base + if !near && self.c.chance(12) { 128 } else { 0 };
+        let base = base + if !near && self.c.chance(CONFIG.far_varying) { 128 } else { 0 };
         if flat {
             let indices = [
                 Index::Base(base as i32),
@@ -270,7 +273,7 @@ impl<C: Choices> Generator<'_, C> {
             return self.result(def);
         }
         let Some(mut pair) = self.barycentric() else { return };
-        if may_compute && self.c.chance(40) {
+        if may_compute && self.c.chance(CONFIG.computed_coordinates) {
             self.computed_varyings |= early;
             // Coordinates that are computed.
             pair = self.any_vector(32, 2);

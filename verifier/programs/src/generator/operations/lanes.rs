@@ -3,6 +3,7 @@
 //! A value that is read from an inactive lane is undefined, so reads from other lanes are at the top level, before a
 //! lane ends.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::target::Generation;
 
@@ -24,16 +25,17 @@ const DERIVATIVES: &[IntrinsicOp] = &[
 
 impl<C: Choices> Generator<'_, C> {
     pub(super) fn any_lanes(&mut self) {
-        if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(30) {
+        if self.b.depth() + 1 < MAX_DEPTH && self.c.chance(CONFIG.queries_before_branch) {
             return self.queries_before_branch();
         }
-        if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(20) {
+        if self.b.depth() < MAX_DEPTH && self.features.lanes && self.c.chance(CONFIG.scan_in_arm) {
             return self.scanned_in_arm();
         }
         let fragment = self.b.shader().stage == Stage::Fragment;
         // Places where all lanes of a quad are active are rare.
         let is_whole = self.quads == 0 && !self.killed;
-        let kind = if is_whole && self.c.chance(100) { self.c.pick(&[2, 4, 5]) } else { self.c.below(16) };
+        let kind =
+            if is_whole && self.c.chance(CONFIG.quad_operation) { self.c.pick(&[2, 4, 5]) } else { self.c.below(16) };
         let def = match kind {
             0 => {
                 let condition = self.any_condition();
@@ -60,8 +62,11 @@ impl<C: Choices> Generator<'_, C> {
                 let bits =
                     if op == IntrinsicOp::VoteFeq { self.c.pick(&[16, 32]) } else { self.c.pick(&[1, 8, 16, 32, 64]) };
                 let n = 1 + self.c.below(4) as u8;
-                let value =
-                    if self.c.chance(100) { self.agreed_but_for_one(bits, n) } else { self.any_vector(bits, n) };
+                let value = if self.c.chance(CONFIG.almost_equal_vote) {
+                    self.agreed_but_for_one(bits, n)
+                } else {
+                    self.any_vector(bits, n)
+                };
                 self.b.intrinsic(op, 1, 1, &[value], [])
             }
             9 | 10 => self.any_read(),
@@ -73,7 +78,7 @@ impl<C: Choices> Generator<'_, C> {
             _ => self.any_reduction(),
         };
         self.result(def);
-        if self.c.chance(40) {
+        if self.c.chance(CONFIG.lanes_census) {
             self.census();
         }
     }
@@ -88,7 +93,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A query of the active lanes, and the condition on which its result depends, if it has one.
     pub(super) fn question(&mut self) -> (Option<Def>, Option<Def>) {
-        if self.c.chance(80) {
+        if self.c.chance(CONFIG.uniform_query) {
             // A comparison of a uniform value.
             let shared = self.fresh_uniform();
             let other = self.any_scalar(32);
@@ -112,7 +117,7 @@ impl<C: Choices> Generator<'_, C> {
         let asked: Vec<Def> = (0..count).filter_map(|_| self.question().0).collect();
         let condition = self.condition();
         let outer = self.value(32);
-        let is_late = self.c.chance(128);
+        let is_late = self.c.even();
         let branches = |this: &mut Self| asked.iter().for_each(|&asked| this.branch_on(asked, 10));
         let then = |this: &mut Self| {
             if is_late {
@@ -134,21 +139,21 @@ impl<C: Choices> Generator<'_, C> {
         let ends = self.arms(condition, then, otherwise);
         let phi = self.joined(32, ends);
         self.define_seen(phi, 256);
-        if self.c.chance(128) {
+        if self.c.even() {
             asked.iter().for_each(|&asked| self.branch_on(asked, 10));
         }
     }
 
-    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both. Lanes wait at the end of
-    /// the loop even where all of them take the arm.
+    /// An arm that ends with an operation across lanes, which may become a loop: nothing is between the end of both.
+    /// Lanes wait at the end of the loop even where all of them take the arm.
     fn scanned_in_arm(&mut self) {
-        let condition = if self.c.chance(100) { self.uniform_comparison() } else { self.condition() };
+        let condition = if self.c.chance(CONFIG.uniform_arm) { self.uniform_comparison() } else { self.condition() };
         let other = self.value(32);
         let scan = |this: &mut Self| {
             let value = this.value(32);
             // The result of a scan of clusters is in a register of each lane: not even a move comes after it.
             let has_clusters = this.target.generation >= Generation::A6xx;
-            let result = if has_clusters && this.c.chance(170) {
+            let result = if has_clusters && this.c.chance(CONFIG.clustered_scan) {
                 let op = this.any_reduction_op(32);
                 this.b.intrinsic(IntrinsicOp::InclusiveScanClustersIr3, 1, 32, &[value], [op])
             } else {
@@ -156,7 +161,7 @@ impl<C: Choices> Generator<'_, C> {
             };
             result.unwrap_or(value)
         };
-        let ends = match self.c.chance(128) {
+        let ends = match self.c.even() {
             true => self.arms(condition, scan, |_| other),
             false => self.arms(condition, |_| other, scan),
         };
@@ -203,7 +208,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn any_ballot(&mut self) -> Option<Def> {
-        let condition = if self.c.chance(60) { self.some_constant(1) } else { self.value(1) };
+        let condition = if self.c.chance(CONFIG.constant_ballot) { self.some_constant(1) } else { self.value(1) };
         let op = self.c.pick(&[IntrinsicOp::Ballot, IntrinsicOp::BallotRelaxed]);
         let (bits, n) = self.mask_shape();
         self.b.intrinsic(op, n, bits, &[condition], [])
@@ -233,7 +238,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.intrinsic(IntrinsicOp::ReadInvocation, n, bits, &[value, lane], [])
             }
             1 => {
-                let elected = match self.c.chance(40) {
+                let elected = match self.c.chance(CONFIG.always_elected) {
                     true => self.b.constant(1, 1),
                     false => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], [])?,
                 };
@@ -278,7 +283,7 @@ impl<C: Choices> Generator<'_, C> {
     fn any_reduction_op(&mut self, bits: u8) -> Index {
         Index::ReductionOp(match bits {
             1 => self.c.pick(BOOL_REDUCTIONS),
-            32 if self.c.chance(40) => Op::Imul,
+            32 if self.c.chance(CONFIG.product_reduction) => Op::Imul,
             _ => self.c.pick(REDUCTIONS),
         })
     }

@@ -1,5 +1,6 @@
 //! Accesses of memory: every space, width, number of components and mask; the constant file.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{
     Access, AtomicOp, Builder, Def, Index, InstrData, IntrinsicOp, MemoryModes, MemorySemantics, Op, Scope, Stage,
 };
@@ -62,7 +63,7 @@ impl<C: Choices> Generator<'_, C> {
     fn memory_bits(&mut self) -> u8 {
         match self.swarm.memory_bits {
             0 => self.c.pick(MEMORY_BITS),
-            usual if self.c.chance(180) => usual,
+            usual if self.c.chance(CONFIG.usual_width) => usual,
             _ => self.c.pick(MEMORY_BITS),
         }
     }
@@ -77,7 +78,8 @@ impl<C: Choices> Generator<'_, C> {
 
     /// The number of components of an access: rarely more than an instruction has.
     fn any_count(&mut self) -> u8 {
-        let count = if self.c.chance(30) { self.c.pick(&[5, 8, 8, 16]) } else { 1 + self.c.below(4) as u8 };
+        let count =
+            if self.c.chance(CONFIG.long_vector) { self.c.pick(&[5, 8, 8, 16]) } else { 1 + self.c.below(4) as u8 };
         self.count(count)
     }
 
@@ -88,12 +90,12 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A mask of which at least one component is set.
     pub(super) fn any_mask(&mut self, components: u8) -> u16 {
-        if self.c.chance(128) { mask(components) } else { 1 + self.c.below(usize::from(mask(components))) as u16 }
+        if self.c.even() { mask(components) } else { 1 + self.c.below(usize::from(mask(components))) as u16 }
     }
 
     /// Storage buffers, with both offsets of an access: in bytes, and in the units that ir3 counts.
     pub(super) fn any_buffer(&mut self) {
-        if self.c.chance(16) {
+        if self.c.chance(CONFIG.overwritten_buffer) {
             return self.overwritten();
         }
         let kind = self.c.below(9);
@@ -103,13 +105,14 @@ impl<C: Choices> Generator<'_, C> {
         let (buffer, varies) = self
             .any_descriptor(if only_read { READ_ONLY as u64 } else { 0 }, self.target.generation != Generation::A4xx);
         let mut access = self.any_access(varies);
-        access.set(Access::REORDERABLE, only_read || sizes && self.c.chance(30));
+        access.set(Access::REORDERABLE, only_read || sizes && self.c.chance(CONFIG.reorderable_buffer));
         if sizes {
             let size = self.b.intrinsic(IntrinsicOp::GetSsboSize, 1, 32, &[buffer], [Index::Access(access)]);
             return self.result(size);
         }
         let element = self.any_offset(ELEMENTS);
-        let (element, less) = if self.c.chance(30) { self.less_than_known(element) } else { (element, 0) };
+        let (element, less) =
+            if self.c.chance(CONFIG.less_than_known) { self.less_than_known(element) } else { (element, 0) };
         let size = u32::from(bits / 8);
         let bytes = self.shifted(element, size.trailing_zeros());
         // 64 bits are counted in halves of a word's two halves; see `ssbo_offset_unit`.
@@ -164,7 +167,7 @@ impl<C: Choices> Generator<'_, C> {
         let less = -1 - self.c.below(15) as i32;
         let bit = self.b.constant(32, ELEMENTS);
         let element = self.b.alu(Op::Ior, &[element, bit]);
-        if !self.c.chance(128) {
+        if !self.c.even() {
             return (element, less);
         }
         let number = self.b.constant(32, less as u64);
@@ -172,13 +175,13 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn atomic_bits(&mut self) -> u8 {
-        if self.features.global && self.c.chance(40) { 64 } else { 32 }
+        if self.features.global && self.c.chance(CONFIG.wide_atomic) { 64 } else { 32 }
     }
 
     /// The expected value of a compare-and-swap: a value, or the result of an earlier load from there, as in loops that
     /// wait. Wide values match by chance only if they are small.
     fn expected(&mut self, value: Def, load: impl FnOnce(&mut Builder) -> Option<Def>) -> Def {
-        if !self.c.chance(128) {
+        if !self.c.even() {
             return value;
         }
         load(&mut self.b).unwrap_or(value)
@@ -186,9 +189,9 @@ impl<C: Choices> Generator<'_, C> {
 
     /// The operation of an atomic and its operands: one, or for a compare-and-swap two.
     pub(super) fn any_atomic(&mut self, bits: u8) -> (AtomicOp, Vec<Def>) {
-        if self.c.chance(80) {
+        if self.c.chance(CONFIG.compare_exchange) {
             // The comparison succeeds now and then only if the expected value is a small number.
-            let compare = if self.c.chance(128) { self.some_constant(bits) } else { self.value(bits) };
+            let compare = if self.c.even() { self.some_constant(bits) } else { self.value(bits) };
             return (AtomicOp::Cmpxchg, vec![compare, self.any_scalar(bits)]);
         }
         let op = self.c.pick(if bits == 64 { WIDE_ATOMICS } else { ATOMICS });
@@ -197,7 +200,7 @@ impl<C: Choices> Generator<'_, C> {
 
     pub(super) fn any_shared(&mut self) {
         let bits = self.memory_bits();
-        let atomic = self.c.chance(80);
+        let atomic = self.c.chance(CONFIG.shared_atomic);
         let bits = if atomic { 32 } else { bits };
         let element = self.any_offset(64);
         let size = u32::from(bits / 8);
@@ -220,7 +223,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         // Three and four components of 64 bits are two accesses.
         let n = if bits == 64 { self.c.pick(&[1, 2, 3, 3, 4, 4]) } else { self.any_count() };
-        if self.c.chance(128) {
+        if self.c.even() {
             let def = self.b.intrinsic(IntrinsicOp::LoadShared, n, bits, &[address], [base, mul, offset]);
             self.result(def);
         } else {
@@ -231,12 +234,12 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     pub(super) fn any_global(&mut self) {
-        let atomic = self.c.chance(70);
+        let atomic = self.c.chance(CONFIG.global_atomic);
         let bits = if atomic { self.atomic_bits() } else { self.memory_bits() };
         // Read-only memory may be read in any order.
-        let only_read = !atomic && self.c.chance(30);
+        let only_read = !atomic && self.c.chance(CONFIG.only_read_address);
         let first = if only_read { ONLY_READ } else { 0 };
-        let known = self.c.chance(24).then(|| first + 8 * self.c.below(32) as u64);
+        let known = self.c.chance(CONFIG.known_address).then(|| first + 8 * self.c.below(32) as u64);
         let address = match known {
             Some(low) => {
                 let high = self.c.below(4) as u64;
@@ -255,7 +258,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         let mut access = self.any_access(false);
         access.set(Access::REORDERABLE, only_read);
-        access.set(Access::NON_UNIFORM, self.c.chance(16));
+        access.set(Access::NON_UNIFORM, self.c.chance(CONFIG.non_uniform));
         if atomic {
             let (op, mut data) = self.any_atomic(bits);
             let base = 8 * self.c.pick(&[0, 0, 1, -1, 40]);
@@ -273,7 +276,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         // In words; the last ones do not fit into the instruction.
         let (near, far) = (self.around(256), self.around(1024));
-        let offset = if self.c.chance(80) {
+        let offset = if self.c.chance(CONFIG.constant_address_offset) {
             let words = self.c.pick(&[2, 9, near, near, far, far, 5000]);
             let words = if bits == 64 { words & !1 } else { words };
             self.b.constant(32, words)
@@ -290,7 +293,7 @@ impl<C: Choices> Generator<'_, C> {
         let known = known.and_then(|low| words.map(|words| low + 4 * words));
         let [mul, align] = self.any_alignment(known, u32::from(bits / 8).min(8));
         let n = self.any_count();
-        if only_read || self.c.chance(128) {
+        if only_read || self.c.even() {
             let range = Index::Range(self.c.pick(&[0, 0, 1, 64]));
             let indices = [Index::Access(access), mul, align, Index::RangeBase(self.c.pick(&[0, 0, 16])), range];
             let def = self.b.intrinsic(IntrinsicOp::LoadGlobalIr3, n, bits, &[address, offset], indices);
@@ -304,7 +307,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Declares scratch memory and writes all of it that the program accesses: its start is undefined.
     pub(in crate::generator) fn scratch_memory(&mut self) {
-        if self.weights.operation == 0 || !self.target.pvtmem || !self.c.chance(128) {
+        if self.weights.operation == 0 || !self.target.pvtmem || !self.c.even() {
             return;
         }
         // Offsets of instructions reach 4096 bytes. Spill slots come after this memory: it may be on both sides of
@@ -332,7 +335,7 @@ impl<C: Choices> Generator<'_, C> {
         let offset = self.shifted(element, bytes.trailing_zeros());
         let start = self.b.constant(32, start.into());
         let address = match self.b.function().as_const_scalar(element) {
-            Some(number) if self.c.chance(128) => {
+            Some(number) if self.c.even() => {
                 let start = self.b.function().as_const_scalar(start).unwrap_or(0);
                 self.b.constant(32, start + (number << bytes.trailing_zeros()))
             }
@@ -340,7 +343,7 @@ impl<C: Choices> Generator<'_, C> {
         };
         let known = self.b.function().as_const_scalar(address);
         let [mul, align] = self.any_alignment(known, bytes);
-        if self.c.chance(128) {
+        if self.c.even() {
             let def = self.b.intrinsic(IntrinsicOp::LoadScratch, n, bits, &[address], [mul, align]);
             self.result(def);
         } else {
@@ -352,13 +355,13 @@ impl<C: Choices> Generator<'_, C> {
 
     pub(super) fn any_uniform_buffer(&mut self) {
         let (buffer, varies) = self.any_descriptor(0, true);
-        let bits = if self.c.chance(50) { 64 } else { 32 };
+        let bits = if self.c.chance(CONFIG.wide_uniform_buffer) { 64 } else { 32 };
         let most = if bits == 64 { 2 } else { 4 };
         let component = self.c.below(most) as u8;
         let n = 1 + self.c.below(most - usize::from(component)) as u8;
         let offset = self.any_number(32);
         let mut access = self.any_access(varies);
-        access.set(Access::REORDERABLE, self.c.chance(60));
+        access.set(Access::REORDERABLE, self.c.chance(CONFIG.reorderable_uniform_buffer));
         let base = Index::Base(self.c.pick(&[0, 0, 1, 17, 300]));
         let indices = [Index::Access(access), base, Index::Component(component)];
         let def = self.b.intrinsic(IntrinsicOp::LoadUboVec4, n, bits, &[buffer, offset], indices);
@@ -383,7 +386,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(in crate::generator) fn last_constants(&mut self) {
         let is_filled = |data: &InstrData| matches!(data, InstrData::Intrinsic(it) if FILLED.contains(&it.op));
         let needs_words = self.target.generation < Generation::A6xx || self.b.function().instrs.values().any(is_filled);
-        if self.weights.operation == 0 || needs_words || !self.c.chance(8) {
+        if self.weights.operation == 0 || needs_words || !self.c.chance(CONFIG.last_constants) {
             return;
         }
         let limits = &self.target.const_limits;
@@ -402,14 +405,14 @@ impl<C: Choices> Generator<'_, C> {
     /// A preamble: words of the constant file that are computed before the program, and read in it.
     pub(in crate::generator) fn preamble(&mut self) {
         let has_none = self.features.driver || self.target.generation < Generation::A6xx;
-        if self.weights.operation == 0 || has_none || !self.c.chance(50) {
+        if self.weights.operation == 0 || has_none || !self.c.chance(CONFIG.preamble) {
             return;
         }
         let Some(start) = self.b.intrinsic(IntrinsicOp::PreambleStartIr3, 1, 1, &[], []) else { return };
         self.has_preamble = true;
         self.b.begin_if(start);
         let zero = self.b.constant(32, 0);
-        if self.target.generation >= Generation::A7xx && self.c.chance(60) {
+        if self.target.generation >= Generation::A7xx && self.c.chance(CONFIG.copied_push_constants) {
             self.copied_push_constants(zero);
         }
         for first in PREAMBLE_WORDS.iter().take(1 + self.c.below(PREAMBLE_WORDS.len())) {
@@ -417,10 +420,10 @@ impl<C: Choices> Generator<'_, C> {
             let base = [self.any_constant_base()];
             let loaded = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, 32, &[zero], base);
             let Some(mut words) = loaded else { continue };
-            if self.c.chance(30) {
+            if self.c.chance(CONFIG.constants_in_preamble) {
                 words = self.constant_vector(32, n);
             }
-            if self.c.chance(150) {
+            if self.c.chance(CONFIG.computed_in_preamble) {
                 words = self.computed_words(words, n);
             }
             // The previous content is read before, and used after.
@@ -434,7 +437,7 @@ impl<C: Choices> Generator<'_, C> {
                         let sum = self.b.alu(Op::Iadd, &[old, old]);
                         self.b.alu(Op::I2i32, &[sum])
                     }
-                    _ if self.c.chance(128) => {
+                    _ if self.c.even() => {
                         let op = self.c.pick(&[Op::Iadd, Op::Fadd, Op::Fmul, Op::Imax]);
                         self.b.alu_swizzled(op, n, &[source(old, n), source(words, n)])
                     }
@@ -448,8 +451,11 @@ impl<C: Choices> Generator<'_, C> {
         for at in 0..self.c.pick(&[0, 1, 1, 2]) {
             // A number that is loaded may be of a word that the first one has written.
             let loads = at == 0;
-            let buffer =
-                if loads && self.c.chance(60) { self.uniform_number(2) } else { self.any_descriptor(0, false).0 };
+            let buffer = if loads && self.c.chance(CONFIG.preamble_buffer) {
+                self.uniform_number(2)
+            } else {
+                self.any_descriptor(0, false).0
+            };
             let vec4 = match self.c.pick(&[0, 3, 255, 256, 300, 999]) {
                 999 if loads => self.uniform_number(16),
                 known => self.b.constant(32, known),
@@ -465,7 +471,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.end_if();
     }
 
-    /// At the start of a preamble: push constants that are copied to words of the constant file that nothing else writes, some of which it reads.
+    /// At the start of a preamble: push constants that are copied to words of the constant file that nothing else
+    /// writes, some of which it reads.
     fn copied_push_constants(&mut self, zero: Def) {
         let (to, from) = (self.c.pick(&[48, 52, 64]), self.c.pick(&[0, 4, 20, 128]));
         let range = self.c.pick(&[4, 8, 12, 32]);
@@ -473,7 +480,7 @@ impl<C: Choices> Generator<'_, C> {
         let indices = [Index::Base(from), Index::Range(range)];
         self.b.intrinsic(IntrinsicOp::CopyPushConstToUniformIr3, 0, 0, &[target], indices);
         let words = (to..to + range as i32).step_by(4);
-        if self.c.chance(128) {
+        if self.c.even() {
             let read = to + self.c.below(range as usize) as i32;
             let word = self.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(read)]);
             if let Some(word) = word {
@@ -484,11 +491,12 @@ impl<C: Choices> Generator<'_, C> {
         self.stored_words.extend(words);
     }
 
-    /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that their readers may have.
+    /// In a preamble: words that are in the constant file before it stores others there, sometimes with a modifier that
+    /// their readers may have.
     fn old_words(&mut self, first: i32, n: u8, bits: u8) -> Option<Def> {
         let zero = self.b.constant(32, 0);
         let old = self.b.intrinsic(IntrinsicOp::LoadConstIr3, n, bits, &[zero], [Index::Base(first)])?;
-        if !self.c.chance(100) {
+        if !self.c.chance(CONFIG.modified_old_words) {
             return Some(old);
         }
         let op = self.c.pick(&[Op::Ineg, Op::Iabs, Op::Fneg, Op::Fabs, Op::Inot]);
@@ -506,7 +514,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let count = self.c.below(6);
         (0..count).for_each(|_| self.operation());
-        if self.c.chance(60) {
+        if self.c.chance(CONFIG.branch_in_preamble) {
             let (condition, outer) = (self.value(1), self.value(32));
             let phi = self.one_arm(condition, outer, |this| {
                 let count = 1 + this.c.below(3);
@@ -526,7 +534,7 @@ impl<C: Choices> Generator<'_, C> {
         if !self.features.compute {
             return self.any_arithmetic();
         }
-        if self.b.depth() >= MAX_DEPTH || !self.c.chance(80) {
+        if self.b.depth() >= MAX_DEPTH || !self.c.chance(CONFIG.barrier_in_branch) {
             return self.barrier();
         }
         // Emitted at the end of a convergent block; code that depends on the barrier is in the next one.
@@ -546,7 +554,7 @@ impl<C: Choices> Generator<'_, C> {
         let compute = self.b.shader().stage == Stage::Compute;
         // No lane waits for others that are not of its subgroup.
         let alone: &[Scope] = &[Scope::None, Scope::None, Scope::Invocation, Scope::Subgroup, Scope::ShaderCall];
-        let execution = match compute && self.is_convergent() && self.c.chance(128) {
+        let execution = match compute && self.is_convergent() && self.c.even() {
             true => self.c.pick(&[Scope::Workgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device]),
             false => self.c.pick(alone),
         };
@@ -565,12 +573,12 @@ impl<C: Choices> Generator<'_, C> {
             _ => MemorySemantics::empty(),
         };
         let mut modes = MemoryModes::empty();
-        modes.set(MemoryModes::SSBO, self.c.chance(128));
-        modes.set(MemoryModes::SHARED, compute && self.c.chance(128));
-        modes.set(MemoryModes::GLOBAL, self.c.chance(90));
-        modes.set(MemoryModes::IMAGE, self.c.chance(60));
+        modes.set(MemoryModes::SSBO, self.c.even());
+        modes.set(MemoryModes::SHARED, compute && self.c.even());
+        modes.set(MemoryModes::GLOBAL, self.c.chance(CONFIG.orders_global));
+        modes.set(MemoryModes::IMAGE, self.c.chance(CONFIG.orders_images));
         // Memories of a lane alone, and those that nothing writes.
-        if self.c.chance(60) {
+        if self.c.chance(CONFIG.orders_another) {
             modes |= MemoryModes::from_bits_truncate(1 << self.c.below(10));
         }
         let scope = self.c.pick(&Scope::ALL);

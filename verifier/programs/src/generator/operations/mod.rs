@@ -6,8 +6,8 @@
 //! computed, and all widths. A mistake of a pass that only a rare form shows is found by the program that has this
 //! form.
 //!
-//! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other lanes are
-//! read where all lanes are active, and a buffer that an access calls reorderable is never written.
+//! Programs stay such that runs of them have a meaning: memory that starts undefined is written first, values of other
+//! lanes are read where all lanes are active, and a buffer that an access calls reorderable is never written.
 
 mod arrays;
 mod images;
@@ -21,6 +21,7 @@ mod swarm;
 mod sweep;
 mod textures;
 
+use super::config::CONFIG;
 use ir3_compiler::nir::{Access, AluSrc, AluType, Def, Index, IntrinsicOp, JumpKind, Op, Operand, Stage};
 use ir3_compiler::target::Generation;
 
@@ -74,7 +75,7 @@ impl<C: Choices> Generator<'_, C> {
             Family::Input => self.any_input(),
             Family::Array => self.any_array(),
             Family::Barrier if self.features.compute => self.any_barrier(),
-            Family::Kill if stage == Stage::Fragment && self.c.chance(200) => self.any_kill(),
+            Family::Kill if stage == Stage::Fragment && self.c.chance(CONFIG.kill_of_fragment) => self.any_kill(),
             Family::Kill => self.any_halt(),
             _ => self.any_arithmetic(),
         }
@@ -85,17 +86,18 @@ impl<C: Choices> Generator<'_, C> {
         if self.killed || self.computed_varyings {
             return self.any_arithmetic();
         }
-        let mut condition = if self.c.chance(100) { self.late_condition() } else { self.any_condition() };
-        if self.c.chance(60) && self.features.lanes {
+        let mut condition =
+            if self.c.chance(CONFIG.late_kill_condition) { self.late_condition() } else { self.any_condition() };
+        if self.c.chance(CONFIG.first_lane_before_kill) && self.features.lanes {
             self.first_of_lanes();
         }
-        let (always, demotes) = (self.c.chance(80), self.c.chance(100));
+        let (always, demotes) = (self.c.chance(CONFIG.unconditional_kill), self.c.chance(CONFIG.kill_demotes));
         // A query of the lanes active before the kill, used by a branch after it. The lanes that decide it often end.
         let mut vote = None;
-        if self.c.chance(180) {
+        if self.c.chance(CONFIG.query_before_kill) {
             let (asked, deciding) = self.question();
             vote = asked;
-            if self.c.chance(128) {
+            if self.c.even() {
                 condition = deciding.or(vote).unwrap_or(condition);
             }
         }
@@ -109,7 +111,7 @@ impl<C: Choices> Generator<'_, C> {
             self.b.intrinsic(op, 0, 0, &[condition], []);
         }
         self.killed = true;
-        if self.c.chance(128) && self.features.lanes {
+        if self.c.even() && self.features.lanes {
             // A query of the remaining lanes, at once.
             self.first_of_lanes();
         }
@@ -151,7 +153,7 @@ impl<C: Choices> Generator<'_, C> {
             condition = self.any_condition();
         }
         self.b.begin_if(condition);
-        if self.features.compute && self.c.chance(100) {
+        if self.features.compute && self.c.chance(CONFIG.store_before_halt) {
             let mark = self.pool.mark();
             self.any_buffer();
             self.pool.release(mark);
@@ -185,19 +187,20 @@ impl<C: Choices> Generator<'_, C> {
             return self.chain();
         }
         if !self.pool.only_uniform && self.c.chance(self.swarm.probes) {
-            return if self.c.chance(24) { self.twins() } else { self.probe() };
+            return if self.c.chance(CONFIG.twins) { self.twins() } else { self.probe() };
         }
-        let (op, bits) = match self.c.chance(6) {
+        let (op, bits) = match self.c.chance(CONFIG.part_operation) {
             true => self.c.pick(part_operations(&self.target)),
             false => self.swarm.operation(self.c, &self.target),
         };
-        if !self.pool.only_uniform && self.c.chance(40) && self.in_order(op, bits).is_some() {
+        if !self.pool.only_uniform && self.c.chance(CONFIG.operations_in_order) && self.in_order(op, bits).is_some() {
             return;
         }
-        if !self.pool.only_uniform && self.c.chance(16) && self.in_a_row(op, bits).is_some() {
+        if !self.pool.only_uniform && self.c.chance(CONFIG.operations_in_a_row) && self.in_a_row(op, bits).is_some() {
             return;
         }
-        let components = if self.swarm.scalars && self.c.chance(200) { 1 } else { self.c.pick(COMPONENTS) };
+        let components =
+            if self.swarm.scalars && self.c.chance(CONFIG.scalar_operation) { 1 } else { self.c.pick(COMPONENTS) };
         let components = self.count(components);
         if self.alu(op, bits, components).is_none() {
             self.alu(Op::Mov, 32, components);
@@ -240,11 +243,11 @@ impl<C: Choices> Generator<'_, C> {
         let mut parts = vec![self.value(bits)];
         for _ in 0..2 + self.c.below(3) {
             let last = parts[parts.len() - 1];
-            let srcs = if info.commutes() && self.c.chance(128) { [other, last] } else { [last, other] };
+            let srcs = if info.commutes() && self.c.even() { [other, last] } else { [last, other] };
             parts.push(self.b.alu(op, &srcs));
         }
         // The first one may be in another register.
-        let skipped = usize::from(parts.len() > 4 || self.c.chance(128));
+        let skipped = usize::from(parts.len() > 4 || self.c.even());
         let vector = self.b.vec(&parts[skipped..]);
         self.define(vector);
         self.read_vector((vector, bits, (parts.len() - skipped) as u8));
@@ -282,7 +285,7 @@ impl<C: Choices> Generator<'_, C> {
             return self.constant_vector(bits, components);
         }
         if components > 1
-            && self.c.chance(100)
+            && self.c.chance(CONFIG.vector_of_pool)
             && let Some(vector) = self.pool.vector(self.c, Some(bits))
             && vector.components == components
         {
@@ -314,12 +317,12 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A small number that is constant, or the same in all lanes, or differs between them.
     fn any_number(&mut self, limit: u64) -> Def {
-        if self.c.chance(64) { self.any_offset(limit) } else { self.uniform_number(limit) }
+        if self.c.chance(CONFIG.number_of_lane) { self.any_offset(limit) } else { self.uniform_number(limit) }
     }
 
     /// A small number that is the same in all lanes: a constant, or one of the constant file.
     fn uniform_number(&mut self, limit: u64) -> Def {
-        if self.c.chance(170) {
+        if self.c.chance(CONFIG.constant_number) {
             let number = self.c.below(limit as usize) as u64;
             return self.b.constant(32, number);
         }
@@ -340,7 +343,7 @@ impl<C: Choices> Generator<'_, C> {
     fn any_constant_base(&mut self) -> Index {
         const NEVER_STORED: i32 = 40;
         let mut base = 4 * self.c.below(32) as i32;
-        if self.c.chance(60) {
+        if self.c.chance(CONFIG.straddling_base) {
             // Over the end of a vec4.
             base += 1 + self.c.below(3) as i32;
         }
@@ -351,7 +354,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A number times a power of two.
     fn shifted(&mut self, number: Def, by: u32) -> Def {
         if let Some(value) = self.b.function().as_const_scalar(number)
-            && self.c.chance(200)
+            && self.c.chance(CONFIG.folded_shift)
         {
             return self.b.constant(32, value << by);
         }
@@ -362,15 +365,17 @@ impl<C: Choices> Generator<'_, C> {
     /// A random true statement about the alignment of an address, of any strength. The address is known, or a multiple
     /// of the size of an element.
     fn any_alignment(&mut self, address: Option<u64>, bytes: u32) -> [Index; 2] {
-        if self.c.chance(16) {
+        if self.c.chance(CONFIG.unknown_alignment) {
             return [Index::AlignMul(0), Index::AlignOffset(0)];
         }
-        let (mul, offset) = match address.filter(|_| self.c.chance(200)) {
+        let (mul, offset) = match address.filter(|_| self.c.chance(CONFIG.known_alignment)) {
             Some(address) => {
                 let mul = 1 << self.c.below(7);
                 (mul, address as u32 % mul)
             }
-            None if self.c.chance(64) => (1 << self.c.below(bytes.trailing_zeros() as usize + 1), 0),
+            None if self.c.chance(CONFIG.smaller_alignment) => {
+                (1 << self.c.below(bytes.trailing_zeros() as usize + 1), 0)
+            }
             None => (bytes, 0),
         };
         [Index::AlignMul(mul), Index::AlignOffset(offset)]
@@ -379,7 +384,7 @@ impl<C: Choices> Generator<'_, C> {
     /// A number to add to the constant index of a descriptor: sometimes so large that a field of 4, 6 or 8 bits does
     /// not hold the sum. The indices of written and of read-only descriptors remain disjoint.
     fn far_descriptor(&mut self) -> u64 {
-        if self.target.generation >= Generation::A6xx && self.c.chance(40) {
+        if self.target.generation >= Generation::A6xx && self.c.chance(CONFIG.far_descriptor) {
             self.c.pick(&[12, 62, 256, 1022])
         } else {
             0
@@ -389,8 +394,8 @@ impl<C: Choices> Generator<'_, C> {
     /// A descriptor, bound or bindless, from number `first` on, and true if its number is not constant.
     fn any_descriptor(&mut self, first: u64, can_vary: bool) -> (Def, bool) {
         // A number that all lanes share needs no mark.
-        let is_shared = self.features.driver && can_vary && self.c.chance(40);
-        let varies = !is_shared && can_vary && self.c.chance(60);
+        let is_shared = self.features.driver && can_vary && self.c.chance(CONFIG.shared_descriptor);
+        let varies = !is_shared && can_vary && self.c.chance(CONFIG.computed_descriptor);
         let mut index = if is_shared {
             self.loaded_number(2)
         } else if varies {
@@ -422,9 +427,9 @@ impl<C: Choices> Generator<'_, C> {
     fn any_access(&mut self, varies: bool) -> Access {
         let mut access = Access::empty();
         access.set(Access::NON_UNIFORM, varies);
-        access.set(Access::COHERENT, self.c.chance(60));
-        access.set(Access::VOLATILE, self.c.chance(30));
-        access.set(Access::NON_TEMPORAL, self.c.chance(20));
+        access.set(Access::COHERENT, self.c.chance(CONFIG.coherent));
+        access.set(Access::VOLATILE, self.c.chance(CONFIG.volatile));
+        access.set(Access::NON_TEMPORAL, self.c.chance(CONFIG.non_temporal));
         // Earlier passes use these flags; this compiler ignores them.
         for flag in [
             Access::RESTRICT,
@@ -434,7 +439,7 @@ impl<C: Choices> Generator<'_, C> {
             Access::SPECULATABLE,
             Access::KEEP_SCALAR,
         ] {
-            access.set(flag, self.c.chance(10));
+            access.set(flag, self.c.chance(CONFIG.unused_access_flag));
         }
         access
     }

@@ -1,8 +1,9 @@
 //! Operands and results of arithmetic: constants of interest, modifiers, conversions.
 //!
-//! Selection and folding look through constants, negations, absolute values, saturation and conversions. So operands have them
-//! directly before the operation, each value with this one reader.
+//! Selection and folding look through constants, negations, absolute values, saturation and conversions. So operands
+//! have them directly before the operation, each value with this one reader.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, BaseType, Def, InstrData, Op};
 
 use super::super::Generator;
@@ -80,7 +81,7 @@ impl<C: Choices> Generator<'_, C> {
         {
             return src;
         }
-        if bits == 64 && components == 1 && self.c.chance(24) {
+        if bits == 64 && components == 1 && self.c.chance(CONFIG.half_known) {
             return self.half_known();
         }
         let Some(src) = self.pool.source(self.c, bits, components) else {
@@ -110,7 +111,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A constant, the same or another one for each component.
     fn any_constants(&mut self, base: BaseType, bits: u8, components: u8) -> AluSrc {
-        if components == 1 || self.c.chance(80) {
+        if components == 1 || self.c.chance(CONFIG.equal_constants) {
             let value = self.any_bits(base, bits);
             return self.constant_source(bits, value);
         }
@@ -120,7 +121,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A constant, rarely as a component of a vector of others.
     pub(super) fn constant_source(&mut self, bits: u8, value: u64) -> AluSrc {
-        if !self.c.chance(30) {
+        if !self.c.chance(CONFIG.component_of_constant) {
             return AluSrc::scalar(self.b.constant(bits, value), 0);
         }
         let mut values: Vec<u64> = (0..2 + self.c.below(3)).map(|_| self.any_bits(BaseType::Int, bits)).collect();
@@ -131,16 +132,20 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A vector of constants of one type.
     pub(in crate::generator) fn constant_vector(&mut self, bits: u8, components: u8) -> Def {
-        let base = if matches!(bits, 16 | 32) && self.c.chance(80) { BaseType::Float } else { BaseType::Int };
+        let base = if matches!(bits, 16 | 32) && self.c.chance(CONFIG.float_constants) {
+            BaseType::Float
+        } else {
+            BaseType::Int
+        };
         let values: Vec<u64> = (0..components).map(|_| self.any_bits(base, bits)).collect();
         self.b.constants(bits, &values)
     }
 
     /// The bits of a constant of interest.
     pub(super) fn any_bits(&mut self, base: BaseType, bits: u8) -> u64 {
-        let float = base == BaseType::Float || self.c.chance(16);
-        if float && self.c.chance(230) {
-            let value = if self.c.chance(180) { self.c.pick(FLOATS) } else { self.small_float() };
+        let float = base == BaseType::Float || self.c.chance(CONFIG.float_bits);
+        if float && self.c.chance(CONFIG.float_of_interest) {
+            let value = if self.c.chance(CONFIG.special_float) { self.c.pick(FLOATS) } else { self.small_float() };
             return match bits {
                 16 => half::f16::from_f32(value).to_bits().into(),
                 64 => f64::from(value).to_bits(),
@@ -204,7 +209,7 @@ impl<C: Choices> Generator<'_, C> {
     pub(in crate::generator) fn any_result(&mut self, def: Def, base: BaseType) -> Def {
         let data = &self.b.function().defs[def];
         let (instr, bits, components) = (data.instr, data.bit_size, data.num_components);
-        if self.c.chance(16)
+        if self.c.chance(CONFIG.exact)
             && let InstrData::Alu(alu) = &mut self.b.shader_mut().entry.instrs[instr]
         {
             alu.exact = true;

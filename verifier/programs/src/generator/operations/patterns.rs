@@ -1,9 +1,11 @@
 //! Patterns that the rewrite rules of nir passes, selection and passes after it match, and near misses.
 //!
-//! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with operands of any kind for
-//! its variables. Often one thing in it is changed: another operation, another number, another value or component where a variable occurs
-//! again. A rule that looks less closely than it should rewrites these as well.
+//! Drawn one at a time, operations hardly ever make a pattern of three. So a rule's pattern is written out, with
+//! operands of any kind for its variables. Often one thing in it is changed: another operation, another number, another
+//! value or component where a variable occurs again. A rule that looks less closely than it should rewrites these as
+//! well.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, BaseType, Op};
 use ir3_compiler::nir_passes::{Table, Term, VARIABLES, operand_bits};
 use smallvec::SmallVec;
@@ -55,7 +57,8 @@ const LOOKED_FOR: &[(u8, Term)] = &[
     (1, Term::Op(Op::Inot, &[Term::Op(Op::Iand, &[A, Term::Op(Op::Inot, &[B])])])),
     (1, Term::Op(Op::Ixor, &[A, Term::Op(Op::Inot, &[B])])),
     (64, Term::Op(Op::Isub, &[A, Term::Op(Op::Ineg, &[A])])),
-    // Quotients are computed from an estimate: next to a multiple of the divisor, and of the largest number, it has to be corrected.
+    // Quotients are computed from an estimate: next to a multiple of the divisor, and of the largest number, it has to
+    // be corrected.
     (32, Term::Op(Op::Udiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
     (32, Term::Op(Op::Umod, &[Term::Op(Op::Imul, &[A, B]), B])),
     (32, Term::Op(Op::Idiv, &[Term::Op(Op::Isub, &[Term::Op(Op::Imul, &[A, B]), ONE]), B])),
@@ -106,7 +109,7 @@ struct Instance {
 impl<C: Choices> Generator<'_, C> {
     /// Several patterns in a row: of a program's operations few are patterns, and there are many of these.
     pub(in crate::generator) fn row_of_patterns(&mut self) {
-        if self.weights.operation != 0 && self.c.chance(80) {
+        if self.weights.operation != 0 && self.c.chance(CONFIG.row_of_patterns) {
             let count = 2 + self.c.below(6);
             (0..count).for_each(|_| self.pattern());
         }
@@ -114,7 +117,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Emits a pattern, original or changed; nothing if the GPU lacks an operation of it.
     pub(super) fn pattern(&mut self) {
-        let (bits, term) = if self.c.chance(128) {
+        let (bits, term) = if self.c.even() {
             self.c.pick(LOOKED_FOR)
         } else {
             let rules = self.c.pick(&Table::ALL).rules();
@@ -124,12 +127,12 @@ impl<C: Choices> Generator<'_, C> {
         let Term::Op(op, _) = term else { return };
         let output = op.info().output.ty;
         let result = output.width_or(bits);
-        let components = if self.c.chance(220) { 1 } else { 2 + self.c.below(3) as u8 };
+        let components = if self.c.chance(CONFIG.scalar_pattern) { 1 } else { 2 + self.c.below(3) as u8 };
         // Repeated variables are overlooked most easily.
         let (changes, others) = self.c.pick(&[(0, 0), (0, 0), (20, 20), (60, 60), (0, 200)]);
         let mut instance = Instance { bits, components, variables: Default::default(), changes, others };
         let Some(src) = self.written_out(&mut instance, &term, output.base, result) else { return };
-        if components == 1 && result == 1 && self.c.chance(170) {
+        if components == 1 && result == 1 && self.c.chance(CONFIG.branch_on_pattern) {
             return self.branch_on(src.def, 20);
         }
         self.define_seen(src.def, 256);
@@ -144,7 +147,7 @@ impl<C: Choices> Generator<'_, C> {
                 let is_other = is_changed || bound.is_some() && self.c.chance(instance.others);
                 Some(match bound {
                     Some(src) if !is_other => src,
-                    Some(src) if self.c.chance(170) => self.next_component(src),
+                    Some(src) if self.c.chance(CONFIG.next_component) => self.next_component(src),
                     _ => {
                         let has_others = bits != 1 && self.c.chance(instance.others);
                         let part = if has_others { self.part_of_vector(bits) } else { None };
@@ -168,11 +171,11 @@ impl<C: Choices> Generator<'_, C> {
                     let bits = operand_bits(op, i, bits, instance.bits);
                     srcs.push(self.written_out(instance, term, info.inputs[i].ty.base, bits)?);
                 }
-                if info.commutes() && self.c.chance(128) {
+                if info.commutes() && self.c.even() {
                     srcs.swap(0, 1);
                 }
                 let def = self.b.alu_swizzled(op, instance.components, &srcs);
-                if self.c.chance(24) {
+                if self.c.chance(CONFIG.pattern_with_reader) {
                     // It has another reader.
                     self.define(def);
                 }
@@ -181,7 +184,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Another operation with operands of the same widths, and a result of `bits` bits like this one, in a rule of `rule` bits.
+    /// Another operation with operands of the same widths, and a result of `bits` bits like this one, in a rule of
+    /// `rule` bits.
     fn like(&mut self, op: Op, bits: u8, rule: u8) -> Op {
         let widths = |op: Op| -> SmallVec<[u8; 4]> {
             (0..op.info().inputs.len()).map(|i| operand_bits(op, i, bits, rule)).collect()

@@ -3,6 +3,7 @@
 //! Most operands in a program are results of other operations, and so neither the ends of ranges nor their neighbours.
 //! Here an operation reads words of the environment, where corner cases are frequent, and its result is observed.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, IntrinsicOp, Op, Stage};
 
 use super::super::Generator;
@@ -17,7 +18,10 @@ impl<C: Choices> Generator<'_, C> {
     /// Loads four words that differ between lanes: of an attribute, or of a buffer that is only read.
     pub(in crate::generator) fn raw_inputs(&mut self) {
         let stage = self.b.shader().stage;
-        if self.weights.operation == 0 || stage != Stage::Vertex && !self.features.compute || !self.c.chance(220) {
+        if self.weights.operation == 0
+            || stage != Stage::Vertex && !self.features.compute
+            || !self.c.chance(CONFIG.raw_inputs)
+        {
             return;
         }
         let zero = self.b.constant(32, 0);
@@ -60,7 +64,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Many operations in a row, whose results are stored unmodified.
     pub(in crate::generator) fn row_of_probes(&mut self) {
-        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(64) {
+        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(CONFIG.row_of_probes) {
             return;
         }
         let mut words = Vec::new();
@@ -117,7 +121,7 @@ impl<C: Choices> Generator<'_, C> {
     fn probed(&mut self) -> Def {
         let all = self.drawn_operations();
         let parts = part_operations(&self.target);
-        let (op, bits) = if self.c.chance(8) { self.c.pick(parts) } else { self.c.pick(all) };
+        let (op, bits) = if self.c.chance(CONFIG.probe_of_parts) { self.c.pick(parts) } else { self.c.pick(all) };
         let info = op.info();
         let components = if info.output.components == 0 { 1 } else { info.output.components };
         let mut srcs: Vec<AluSrc> = Vec::new();
@@ -126,22 +130,24 @@ impl<C: Choices> Generator<'_, C> {
             let count = info.source_components(i, components);
             srcs.push(match part_bits(op) {
                 Some(_) if i == 1 => self.any_part(op, width),
-                _ if i > 0 && width != 1 && self.c.chance(16) => self.beside(srcs[0], input.ty.base, width, count),
-                _ if self.c.chance(40) => self.any_operand(input.ty.base, width, count),
+                _ if i > 0 && width != 1 && self.c.chance(CONFIG.component_of_same_vector) => {
+                    self.beside(srcs[0], input.ty.base, width, count)
+                }
+                _ if self.c.chance(CONFIG.any_operand) => self.any_operand(input.ty.base, width, count),
                 _ => self.raw_operand(input.ty.base, width, count),
             });
         }
         let def = self.b.alu_swizzled(op, components, &srcs);
-        if self.c.chance(50) { self.read_alone(def).unwrap_or(def) } else { def }
+        if self.c.chance(CONFIG.read_alone) { self.read_alone(def).unwrap_or(def) } else { def }
     }
 
-    /// An operation with one operand on a value that nothing else reads: passes make one instruction of both. None if none was drawn that
-    /// takes this width.
+    /// An operation with one operand on a value that nothing else reads: passes make one instruction of both. None if
+    /// none was drawn that takes this width.
     fn read_alone(&mut self, def: Def) -> Option<Def> {
         let data = &self.b.function().defs[def];
         let (bits, components) = (data.bit_size, data.num_components);
         let fits = |op: Op, of: u8| op.info().inputs[0].ty.width_or(of) == bits;
-        let conversion = if self.c.chance(128) { Some(self.c.pick(CONVERT)) } else { None };
+        let conversion = if self.c.even() { Some(self.c.pick(CONVERT)) } else { None };
         let accepted = |it: &(Op, u8)| it.1 == bits && operations(&self.target).contains(it);
         let (op, _) = match conversion.filter(accepted) {
             Some(conversion) => conversion,
@@ -158,7 +164,8 @@ impl<C: Choices> Generator<'_, C> {
         (0..DRAWS).map(|_| self.c.pick(all)).find(|&(op, bits)| is_unary(op) && fits(op, bits))
     }
 
-    /// An operand that has something to do with another one, if that has the same width: the same, or with another sign, or next to it.
+    /// An operand that has something to do with another one, if that has the same width: the same, or with another
+    /// sign, or next to it.
     fn beside(&mut self, first: AluSrc, base: BaseType, bits: u8, components: u8) -> AluSrc {
         if self.b.function().defs[first.def].bit_size != bits {
             return self.raw_operand(base, bits, components);
@@ -179,7 +186,7 @@ impl<C: Choices> Generator<'_, C> {
         if self.raw.is_empty() {
             return self.any_operand(base, bits, components);
         }
-        let more = if self.c.chance(80) { 1 + self.c.below(3) as u8 } else { 0 };
+        let more = if self.c.chance(CONFIG.longer_vector) { 1 + self.c.below(3) as u8 } else { 0 };
         let count = components.max((components + more).min(4));
         let parts: Vec<Def> = (0..count).map(|_| self.raw_part(base, bits)).collect();
         let mut src = match parts[..] {
@@ -224,13 +231,13 @@ impl<C: Choices> Generator<'_, C> {
             1 => self.b.alu(Op::Ult, &words),
             8 => self.b.alu(Op::U2u8, &words[..1]),
             16 => self.b.alu(Op::U2u16, &words[..1]),
-            64 if self.c.chance(40) => {
+            64 if self.c.chance(CONFIG.known_half) => {
                 let known = self.c.pick(&[0, 0, 1, 0x8000_0000, 0xffff_ffff, 0x7ff0_0000]);
                 let mut words = [words[0], self.b.constant(32, known)];
                 words.rotate_left(self.c.below(2));
                 self.b.alu(Op::Pack64_2x32Split, &words)
             }
-            64 if self.c.chance(200) => self.b.alu(Op::Pack64_2x32Split, &pair),
+            64 if self.c.chance(CONFIG.packed_pair) => self.b.alu(Op::Pack64_2x32Split, &pair),
             64 => self.b.alu(Op::Pack64_2x32Split, &words),
             _ => words[0],
         }

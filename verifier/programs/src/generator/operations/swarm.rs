@@ -1,8 +1,9 @@
 //! Swarm testing: each program has a random subset of the features, each with a weight of its own.
 //!
-//! With all features in every program, most pairs of them are rare, and a heavy one crowds out the others. A program with few
-//! features has each of them many times, next to each other.
+//! With all features in every program, most pairs of them are rare, and a heavy one crowds out the others. A program
+//! with few features has each of them many times, next to each other.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::Op;
 use ir3_compiler::target::Target;
 
@@ -98,7 +99,7 @@ impl Swarm {
             }
         }
         let all = all(target, driver);
-        let count = if c.chance(128) { 3 + c.below(12) } else { 0 };
+        let count = if c.even() { 3 + c.below(12) } else { 0 };
         let favoured = (0..count).map(|_| c.pick(all)).collect();
         let mut share = |choices: [u32; 4]| c.pick(&choices);
         Self {
@@ -134,7 +135,7 @@ impl Swarm {
 
     /// Draws an arithmetic operation and a width.
     pub(super) fn operation<C: Choices>(&self, c: &mut C, target: &Target) -> (Op, u8) {
-        if !self.favoured.is_empty() && c.chance(190) {
+        if !self.favoured.is_empty() && c.chance(CONFIG.favoured_operation) {
             c.pick(&self.favoured)
         } else {
             c.pick(all(target, self.driver))

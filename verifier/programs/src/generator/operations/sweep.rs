@@ -4,6 +4,7 @@
 //! the program. Where each lane stores its results at addresses of its own, an operation costs little more than itself,
 //! and no difference is masked. So these programs have several times as many operations that are rare.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
 use super::super::Generator;
@@ -19,7 +20,7 @@ const ROW: u64 = 4 * 64;
 impl<C: Choices> Generator<'_, C> {
     /// Fills a program with single operations and those of a few families; false if it is to be filled with other code.
     pub(in crate::generator) fn sweep(&mut self) -> bool {
-        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(140) {
+        if self.weights.operation == 0 || self.raw.is_empty() || !self.c.chance(CONFIG.sweep) {
             return false;
         }
         for _ in 0..3 {
@@ -29,12 +30,12 @@ impl<C: Choices> Generator<'_, C> {
         let fragment = self.b.shader().stage == Stage::Fragment;
         let others = &Family::ALL[1..];
         // Operations across lanes are many, and rare in other programs.
-        let lanes = if self.features.lanes { 40 } else { 0 };
+        let lanes = if self.features.lanes { CONFIG.lanes_in_sweep } else { 0 };
         let family = |c: &mut C| if c.chance(lanes) { Family::Lanes } else { c.pick(others).0 };
         let families: Vec<Family> = (0..1 + self.c.below(4)).map(|_| family(self.c)).collect();
         let probes = self.c.pick(&[0, 0, 0, 60, 200, 240]);
         while !self.done() {
-            if fragment && self.c.chance(8) {
+            if fragment && self.c.chance(CONFIG.kill_in_sweep) {
                 self.operation_of(Family::Kill);
             } else if self.c.chance(probes) {
                 self.probe();
@@ -61,7 +62,8 @@ impl<C: Choices> Generator<'_, C> {
         self.unstored = Some(words);
     }
 
-    /// Stores up to four words where no other lane, and nothing else, stores; in programs without buffers they are observed in the sum.
+    /// Stores up to four words where no other lane, and nothing else, stores; in programs without buffers they are
+    /// observed in the sum.
     pub(super) fn store_words(&mut self, words: &[Def]) {
         let vector = self.b.vec(words);
         let Some(place) = self.own_place else { return self.define_seen(vector, 256) };

@@ -1,5 +1,6 @@
 //! Textures: every operation with every source, of one to three coordinates.
 
+use super::super::config::CONFIG;
 use ir3_compiler::nir::{AluSrc, AluType, BaseType, Def, Index, InterpMode, IntrinsicOp, Op, Stage, TexOp, TexSrcKind};
 
 use super::super::Generator;
@@ -28,7 +29,7 @@ impl<C: Choices> Generator<'_, C> {
             1 => self.texture_query(TexOp::QueryLevels),
             2 => self.texture_query(TexOp::TextureSamples),
             3 if implicit => {
-                let bits = if self.c.chance(60) { 16 } else { 32 };
+                let bits = if self.c.chance(CONFIG.half_level) { 16 } else { 32 };
                 self.sampled(TexOp::Lod, AluType::new(BaseType::Float, bits));
             }
             4 | 5 => self.sampled(TexOp::Tg4, dest),
@@ -40,7 +41,7 @@ impl<C: Choices> Generator<'_, C> {
             10 | 11 if implicit => self.sampled(TexOp::Tex, dest),
             12 if implicit => self.sampled(TexOp::Txb, dest),
             13 if implicit => self.prefetched(dest),
-            14 if self.c.chance(60) => self.sampled_within(TexOp::Tex, dest, true),
+            14 if self.c.chance(CONFIG.needless_level) => self.sampled_within(TexOp::Tex, dest, true),
             _ => self.sampled(TexOp::Txl, dest),
         }
     }
@@ -48,7 +49,7 @@ impl<C: Choices> Generator<'_, C> {
     /// The number of a bindless texture or sampler.
     fn any_handle(&mut self) -> Def {
         match self.far_descriptor() {
-            0 if self.c.chance(60) => self.any_offset(4),
+            0 if self.c.chance(CONFIG.handle_of_lane) => self.any_offset(4),
             0 => self.any_number(4),
             far => self.b.constant(32, far),
         }
@@ -58,7 +59,7 @@ impl<C: Choices> Generator<'_, C> {
     fn any_sampler(&mut self, op: TexOp) -> Sampler {
         let mut sampler = Sampler { texture: self.c.below(4) as u32, ..Sampler::default() };
         if op.needs_sampler() {
-            sampler.sampler = if self.c.chance(128) { sampler.texture } else { self.c.below(4) as u32 };
+            sampler.sampler = if self.c.even() { sampler.texture } else { self.c.below(4) as u32 };
         }
         let bindless = self.features.ubos && self.c.chance(self.swarm.bindless * 3 / 4);
         match self.c.below(6) {
@@ -67,7 +68,7 @@ impl<C: Choices> Generator<'_, C> {
                 (sampler.texture_varies, sampler.sampler_varies) =
                     (self.may_vary(texture), self.may_vary(sampler_number));
                 let sets = (self.c.below(5) as u32, self.c.below(5) as u32);
-                let set = if self.c.chance(160) { (sets.0, sets.0) } else { sets };
+                let set = if self.c.chance(CONFIG.same_set) { (sets.0, sets.0) } else { sets };
                 let texture =
                     self.b.intrinsic(IntrinsicOp::BindlessResourceIr3, 1, 32, &[texture], [Index::DescSet(set.0)]);
                 sampler.srcs.extend(texture.map(|def| (TexSrcKind::TextureHandle, def)));
@@ -78,7 +79,7 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 (sampler.texture, sampler.sampler) = (0, 0);
             }
-            0 if self.features.driver && self.c.chance(100) => {
+            0 if self.features.driver && self.c.chance(CONFIG.loaded_handle) => {
                 let number = self.loaded_number(4);
                 sampler.srcs.push((TexSrcKind::TextureOffset, number));
                 if op.needs_sampler() {
@@ -86,8 +87,8 @@ impl<C: Choices> Generator<'_, C> {
                 }
             }
             0 => {
-                let has_sampler = op.needs_sampler() && self.c.chance(140);
-                if !has_sampler || self.c.chance(150) {
+                let has_sampler = op.needs_sampler() && self.c.chance(CONFIG.computed_sampler);
+                if !has_sampler || self.c.chance(CONFIG.computed_texture) {
                     let number = self.any_number(4);
                     sampler.srcs.push((TexSrcKind::TextureOffset, number));
                     sampler.texture_varies = self.may_vary(number);
@@ -111,17 +112,17 @@ impl<C: Choices> Generator<'_, C> {
 
     /// True if a number may differ between lanes, and rarely for a constant.
     fn may_vary(&mut self, number: Def) -> bool {
-        self.b.function().as_const_scalar(number).is_none() || self.c.chance(60)
+        self.b.function().as_const_scalar(number).is_none() || self.c.chance(CONFIG.constant_may_vary)
     }
 
     fn texture_query(&mut self, op: TexOp) {
         let mut sampler = self.any_sampler(op);
-        let bits = if self.c.chance(60) { 16 } else { 32 };
-        let ty = AluType::new(if self.c.chance(128) { BaseType::Int } else { BaseType::Uint }, bits);
+        let bits = if self.c.chance(CONFIG.half_texture_query) { 16 } else { 32 };
+        let ty = AluType::new(if self.c.even() { BaseType::Int } else { BaseType::Uint }, bits);
         let mut components = 1;
         if op == TexOp::Txs {
             components = 1 + self.c.below(3) as u8;
-            if self.c.chance(160) {
+            if self.c.chance(CONFIG.size_of_level) {
                 sampler.srcs.push((TexSrcKind::Lod, self.any_offset(4)));
             }
         }
@@ -137,15 +138,15 @@ impl<C: Choices> Generator<'_, C> {
     fn sampled_within(&mut self, op: TexOp, dest: AluType, has_level: bool) {
         let mut sampler = self.any_sampler(op);
         let fetch = matches!(op, TexOp::Txf | TexOp::TxfMs);
-        let two = matches!(op, TexOp::Tg4 | TexOp::TxfMs) && self.c.chance(200);
+        let two = matches!(op, TexOp::Tg4 | TexOp::TxfMs) && self.c.chance(CONFIG.two_dimensions);
         let mut dims = if two { 2 } else { 1 + self.c.below(3) as u8 };
-        let mut layer = (dims < 3 || op != TexOp::Txd) && self.c.chance(60);
+        let mut layer = (dims < 3 || op != TexOp::Txd) && self.c.chance(CONFIG.layered);
         if self.features.driver {
             // A texture has one shape: some numbers are those of arrays.
             layer = sampler.is_layered();
             dims = if layer { dims.min(2) } else { dims };
         }
-        let half = !fetch && self.c.chance(40);
+        let half = !fetch && self.c.chance(CONFIG.half_coordinates);
         let bits = if half { 16 } else { 32 };
         let mut scalars: Vec<Def> = (0..dims).map(|_| self.coordinate(fetch, bits)).collect();
         // The number of offsets or gradients distinguishes a layer from a coordinate.
@@ -158,10 +159,10 @@ impl<C: Choices> Generator<'_, C> {
         match op {
             TexOp::Txl => srcs.push((TexSrcKind::Lod, self.value(bits))),
             TexOp::Txb => srcs.push((TexSrcKind::Bias, self.value(bits))),
-            TexOp::Txf if self.features.fetch_levels && self.c.chance(160) => {
+            TexOp::Txf if self.features.fetch_levels && self.c.chance(CONFIG.level_of_fetch) => {
                 srcs.push((TexSrcKind::Lod, self.any_offset(4)));
             }
-            TexOp::Txf if self.c.chance(128) => srcs.push((TexSrcKind::Lod, self.b.constant(32, 0))),
+            TexOp::Txf if self.c.even() => srcs.push((TexSrcKind::Lod, self.b.constant(32, 0))),
             TexOp::TxfMs => srcs.push((TexSrcKind::MsIndex, self.any_offset(4))),
             TexOp::Txd => {
                 for kind in [TexSrcKind::Ddx, TexSrcKind::Ddy] {
@@ -173,19 +174,19 @@ impl<C: Choices> Generator<'_, C> {
             TexOp::Lod => components = 2,
             _ => {}
         }
-        if op.takes(TexSrcKind::Comparator) && dest.base == BaseType::Float && self.c.chance(50) {
+        if op.takes(TexSrcKind::Comparator) && dest.base == BaseType::Float && self.c.chance(CONFIG.comparator) {
             srcs.insert(1, (TexSrcKind::Comparator, self.value(bits)));
             components = if op == TexOp::Tg4 { 4 } else { 1 };
         }
         let can_project = op.takes(TexSrcKind::Projector);
-        if can_project && !layer && self.c.chance(40) {
+        if can_project && !layer && self.c.chance(CONFIG.projector) {
             srcs.push((TexSrcKind::Projector, self.value(bits)));
         }
-        if op.takes(TexSrcKind::Offset) && (!layer || op != TexOp::Txd) && self.c.chance(60) {
+        if op.takes(TexSrcKind::Offset) && (!layer || op != TexOp::Txd) && self.c.chance(CONFIG.texel_offset) {
             let scalars: Vec<Def> = (0..dims).map(|_| self.texel_offset(bits)).collect();
             srcs.push((TexSrcKind::Offset, self.b.vec(&scalars)));
         }
-        if components == 4 && op != TexOp::Tg4 && self.c.chance(60) {
+        if components == 4 && op != TexOp::Tg4 && self.c.chance(CONFIG.fewer_components) {
             components = 1 + self.c.below(4) as u8;
         }
         srcs.append(&mut sampler.srcs);
@@ -201,9 +202,13 @@ impl<C: Choices> Generator<'_, C> {
     /// A sample at two components of a varying, which can be issued before the program starts: adjacent ones, or not.
     fn prefetched(&mut self, dest: AluType) {
         let mut sampler = self.any_sampler(TexOp::TexPrefetch);
-        let at =
-            if self.c.chance(30) { IntrinsicOp::LoadBarycentricCentroid } else { IntrinsicOp::LoadBarycentricPixel };
-        let mode = if self.c.chance(60) { self.c.pick(INTERPOLATED) } else { InterpMode::Smooth };
+        let at = if self.c.chance(CONFIG.prefetch_at_centroid) {
+            IntrinsicOp::LoadBarycentricCentroid
+        } else {
+            IntrinsicOp::LoadBarycentricPixel
+        };
+        let mode =
+            if self.c.chance(CONFIG.prefetch_not_smooth) { self.c.pick(INTERPOLATED) } else { InterpMode::Smooth };
         let Some(pair) = self.b.intrinsic(at, 2, 32, &[], [Index::InterpMode(mode)]) else { return };
         let n = 2 + self.c.below(3) as u8;
         let component = self.c.below(5 - usize::from(n)) as u8;
@@ -214,16 +219,16 @@ impl<C: Choices> Generator<'_, C> {
             Index::DestType(AluType::FLOAT32),
             Index::IoSemantics(Some(semantics(&format!("VARYING_SLOT_VAR{base}")))),
         ];
-        let offset = u64::from(self.c.chance(80));
+        let offset = u64::from(self.c.chance(CONFIG.second_varying));
         let offset = self.b.constant(32, offset);
         let op = IntrinsicOp::LoadInterpolatedInput;
         let Some(load) = self.b.intrinsic(op, n, 32, &[pair, offset], indices) else { return };
         self.define(load);
         let first = self.c.below(usize::from(n) - 1) as u8;
-        let second = if self.c.chance(100) { self.c.below(n.into()) as u8 } else { first + 1 };
+        let second = if self.c.chance(CONFIG.swizzled_prefetch) { self.c.below(n.into()) as u8 } else { first + 1 };
         let coord = match self.c.below(3) {
             // Samples that cannot be issued early.
-            _ if self.c.chance(50) => {
+            _ if self.c.chance(CONFIG.other_coordinates) => {
                 let count = self.c.pick(&[1, 3, 4]);
                 self.any_vector(32, count)
             }

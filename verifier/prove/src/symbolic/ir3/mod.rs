@@ -336,8 +336,8 @@ impl Ir3<'_> {
         }
     }
 
-    /// Reads a source component that others see: in an output, in memory, in other lanes. Its undefined bits may be anything there only if
-    /// nothing else depends on them (see `interp::uses`).
+    /// Reads a source component that others see: in an output, in memory, in other lanes. Its undefined bits may be
+    /// anything there only if nothing else depends on them (see `interp::uses`).
     fn observed<O: Oracle>(&self, read: &Read, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         let value = self.read(read, machine);
         let is_kept =

@@ -197,7 +197,8 @@ fn copied(code: &Decoded, copies: &Copies, mut define: impl FnMut(u32, Definitio
     }
 }
 
-/// Returns whether the result of an operation may be undefined where no operand is, and whether it is seen elsewhere too.
+/// Returns whether the result of an operation may be undefined where no operand is, and whether it is seen elsewhere
+/// too.
 fn result_of(code: &Decoded, op: &DecodedOp) -> (bool, bool) {
     match op {
         DecodedOp::Input(input) => (code.inputs[*input as usize].clash, false),

@@ -55,8 +55,8 @@ fn resource<O: Oracle>(
 }
 
 impl Nir<'_> {
-    /// Reads a row that others see: in an output, in memory, in other lanes. Its undefined bits may be anything there only if nothing else
-    /// depends on them (see `interp::uses`).
+    /// Reads a row that others see: in an output, in memory, in other lanes. Its undefined bits may be anything there
+    /// only if nothing else depends on them (see `interp::uses`).
     fn observed<O: Oracle>(&self, row: R, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         let value = machine.read(row);
         let is_kept =

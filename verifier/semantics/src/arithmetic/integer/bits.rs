@@ -211,8 +211,8 @@ pub fn bitfield_insert<D: Domain>(d: &mut D, base: D::V, insert: D::V, offset: D
     d.ite(32, none, base, inside)
 }
 
-/// The part of `size` bits (8 or 16) with number `index`, as the low bits, extended. The offset is the low bits of the index times the
-/// size, taken as a shift count.
+/// The part of `size` bits (8 or 16) with number `index`, as the low bits, extended. The offset is the low bits of the
+/// index times the size, taken as a shift count.
 #[inline(always)]
 pub fn extract_part<D: Domain>(d: &mut D, w: u32, size: u32, sign: bool, a: D::V, index: D::V) -> D::V {
     let scale = d.constant(w, u64::from(size));

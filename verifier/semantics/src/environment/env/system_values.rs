@@ -111,7 +111,8 @@ impl Env {
             | SystemValue::BarycentricPixelLinear
             | SystemValue::BarycentricCentroidLinear
             | SystemValue::BarycentricSampleLinear => {
-                // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and derivatives exist there.
+                // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and
+                // derivatives exist there.
                 let of_quads = self.hash(EnvironmentKey::Primitive, [1, 0, 0]).is_multiple_of(3);
                 let pixel = |lane: usize, axis: u32| pixel(lane, axis) & if of_quads { !1 } else { !0 };
                 per(dst, |lane| {
@@ -160,8 +161,9 @@ fn per(dst: &mut Row, f: impl Fn(usize) -> u32) {
 
 /// The number of low bits of a component of a system value that may be other than 0.
 ///
-/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip), and no dispatch has more than 65535
-/// workgroups in a dimension (`maxComputeWorkGroupCount`); workgroups, views and samples are far fewer than 65536.
+/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip), and no dispatch has
+/// more than 65535 workgroups in a dimension (`maxComputeWorkGroupCount`); workgroups, views and samples are far fewer
+/// than 65536.
 pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
     match (value, component) {
         (SystemValue::FragCoord, 0 | 1) => 14 + 4,
@@ -241,8 +243,8 @@ pub(super) fn system_tag(value: SystemValue) -> u64 {
     }
 }
 
-/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit (except `FragCoord`,
-/// whose x and y nir has as floats in pixels).
+/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit
+/// (except `FragCoord`, whose x and y nir has as floats in pixels).
 pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
     Some(match op {
         IntrinsicOp::LoadWorkgroupId => SystemValue::WorkgroupId,

@@ -153,7 +153,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The uses of the word of which a component of the result is a half, or the shift by which its high half becomes the low one.
+    /// The uses of the word of which a component of the result is a half, or the shift by which its high half becomes
+    /// the low one.
     fn halved(&self, alu: &Alu, component: u8) -> Option<Uses> {
         let uses = self.uses(Value::Component(alu.def, component));
         match alu.op {
@@ -253,7 +254,8 @@ impl<'a> Reader<'a> {
         Some(Binding::new(set, index))
     }
 
-    /// The words of uniform buffers that are loaded at a known place, with the buffer, if that is known, and their uses.
+    /// The words of uniform buffers that are loaded at a known place, with the buffer, if that is known, and their
+    /// uses.
     fn ubo_words(&self) -> Vec<(Option<Binding>, u32, Uses)> {
         let mut words = Vec::new();
         for data in self.function.instrs.values() {

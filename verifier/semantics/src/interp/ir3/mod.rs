@@ -4,19 +4,20 @@
 //! an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes (`storage`), so the loop
 //! that runs a program is the same for all forms:
 //!
-//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: an operand that names a value reads the
-//!   value. An operand that is a register reads that register. So a register assignment takes effect where operands are registers.
-//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have one; arrays with
-//!   registers are those registers.
+//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: an operand that
+//!   names a value reads the value. An operand that is a register reads that register. So a register assignment takes
+//!   effect where operands are registers.
+//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have
+//!   one; arrays with registers are those registers.
 //! - Everything is poison at first, except the results of `_meta:in`.
 //!
-//! Control flow: each lane is in a block. The wave runs the first block in the layout that has lanes, with all of those lanes active. Phis
-//! are parallel moves on the control-flow edges, in the lanes that take the edge. A result is written in the active lanes; the others keep
-//! their values, so values that leave a divergent loop are right. Predication (`predt`, `predf`, `prede`) is ordinary control flow here:
-//! the blocks of both sides are successors.
+//! Control flow: each lane is in a block. The wave runs the first block in the layout that has lanes, with all of those
+//! lanes active. Phis are parallel moves on the control-flow edges, in the lanes that take the edge. A result is
+//! written in the active lanes; the others keep their values, so values that leave a divergent loop are right.
+//! Predication (`predt`, `predf`, `prede`) is ordinary control flow here: the blocks of both sides are successors.
 //!
-//! Time is not modelled. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not been legalized. A
-//! program with `bar` in a workgroup of more than one wave is run by two waves; see `waves`.
+//! Time is not modelled. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have
+//! not been legalized. A program with `bar` in a workgroup of more than one wave is run by two waves; see `waves`.
 
 mod comparisons;
 mod decode;
@@ -121,8 +122,8 @@ impl Decoded {
     /// Decodes a program for a target, which decides whether half registers are halves of full ones.
     ///
     /// # Errors
-    /// If the program has an operation that the interpreter does not support, or one whose text does not determine its meaning: the error
-    /// names it and its place.
+    /// If the program has an operation that the interpreter does not support, or one whose text does not determine its
+    /// meaning: the error names it and its place.
     pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
         decode::decode(program, target)
     }
@@ -182,9 +183,9 @@ impl Decoded {
         })
     }
 
-    /// Like [`run`](Decoded::run), and calls `step` with each step of the wave from block to block, by their positions in the layout. A
-    /// step is no edge of the program where the next lanes have waited; steps from a block in which the last running lane ended are left
-    /// out.
+    /// Like [`run`](Decoded::run), and calls `step` with each step of the wave from block to block, by their positions
+    /// in the layout. A step is no edge of the program where the next lanes have waited; steps from a block in which
+    /// the last running lane ended are left out.
     pub fn run_stepping(
         &self,
         env: &Env,

@@ -146,8 +146,8 @@ impl<'a> SlotAllocator<'a> {
         list
     }
 
-    /// The names of the slots of arrays without versions and of registers, which do not depend on the rest of the program; and the slots of
-    /// values of one word that are no arrays, which their definitions write.
+    /// The names of the slots of arrays without versions and of registers, which do not depend on the rest of the
+    /// program; and the slots of values of one word that are no arrays, which their definitions write.
     pub fn places(&self) -> Places {
         let all = &self.program.arrays;
         let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
@@ -322,8 +322,8 @@ impl<'a> SlotAllocator<'a> {
         })
     }
 
-    /// The elements of an array that an access is to: those of the version that it names, of the array's registers, or of the one storage
-    /// of an array without versions. `None` is an array that is never written.
+    /// The elements of an array that an access is to: those of the version that it names, of the array's registers, or
+    /// of the one storage of an array without versions. `None` is an array that is never written.
     ///
     /// # Errors
     /// If the operand is not as wide as the array's elements, or the array leaves the file.

@@ -405,8 +405,8 @@ impl Storage {
         }
     }
 
-    /// Writes a shared register: the value of the first active lane. The bits in which the active lanes disagree are poison: the machine
-    /// takes one of them, and no program may depend on which.
+    /// Writes a shared register: the value of the first active lane. The bits in which the active lanes disagree are
+    /// poison: the machine takes one of them, and no program may depend on which.
     fn write_shared(&mut self, loc: Loc, words: &Row, poison: u64, open: &Row, mask: u64) {
         if mask == 0 {
             return;

@@ -85,8 +85,8 @@ impl Loops {
         Self { parents, around }
     }
 
-    /// The innermost loop to which each row belongs. A phi at the start of a loop is written before the loop and in it, and belongs to the
-    /// loop.
+    /// The innermost loop to which each row belongs. A phi at the start of a loop is written before the loop and in it,
+    /// and belongs to the loop.
     fn homes(&self, code: &DecodedCode) -> Vec<Option<u32>> {
         let mut homes: Vec<Option<u32>> = vec![None; code.rows as usize];
         for (at, op) in code.ops.iter().enumerate() {
@@ -126,7 +126,8 @@ impl Loops {
     }
 }
 
-/// Returns whether the result of an operation may be undefined where no operand is, and whether it is seen elsewhere too.
+/// Returns whether the result of an operation may be undefined where no operand is, and whether it is seen elsewhere
+/// too.
 fn result_of(code: &DecodedCode, op: &DecodedOp, results: usize) -> (bool, bool) {
     match *op {
         DecodedOp::Wide(_) => (false, results > 1),

@@ -1,5 +1,5 @@
-//! The loop over lanes and the meaning of every kernel, compared: on constants, which terms fold, and on variables, whose terms are
-//! normalised.
+//! The loop over lanes and the meaning of every kernel, compared: on constants, which terms fold, and on variables,
+//! whose terms are normalised.
 
 use std::collections::BTreeSet;
 
@@ -441,8 +441,8 @@ fn another_operations_meaning_is_found() {
     }
 }
 
-/// Checks that the widths of arguments are those that the operations expect: concrete results do not show where a definition has a wrong
-/// one.
+/// Checks that the widths of arguments are those that the operations expect: concrete results do not show where a
+/// definition has a wrong one.
 fn well_formed(terms: &Terms, case: &str) {
     for index in 0..terms.len() {
         let term = Term::from_u32(index as u32);

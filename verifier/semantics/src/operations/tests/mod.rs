@@ -1,5 +1,5 @@
-//! Tests: a table for each language with values worked out by hand, properties compared with plain arithmetic, and the loops of kernels
-//! compared with their meanings.
+//! Tests: a table for each language with values worked out by hand, properties compared with plain arithmetic, and the
+//! loops of kernels compared with their meanings.
 
 mod commutes;
 mod ir3_table;

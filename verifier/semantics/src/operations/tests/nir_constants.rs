@@ -1,12 +1,14 @@
 //! nir's operations compared with Mesa's own constant folding: `semantics/nir-constants.tsv` of the shared folder.
 //!
-//! Each row is an operation, a width, operands and Mesa's result. All rows run through the kernels that the interpreter runs, and some of
-//! each operation through the kernels' meanings, whose terms must fold to the same constants. A row that differs must belong to an
-//! exception: an operation, the widths, a reason, and a test of the difference. An exception that no row belongs to is out of date and
-//! fails, as does an operation or a width that is neither defined here nor listed.
+//! Each row is an operation, a width, operands and Mesa's result. All rows run through the kernels that the interpreter
+//! runs, and some of each operation through the kernels' meanings, whose terms must fold to the same constants. A row
+//! that differs must belong to an exception: an operation, the widths, a reason, and a test of the difference. An
+//! exception that no row belongs to is out of date and fails, as does an operation or a width that is neither defined
+//! here nor listed.
 //!
-//! Mesa folds in execution mode 0, where the rounding of plain conversions is open, and folds them to nearest even. So the rows run with
-//! that rounding; with the machine's, toward zero, they may differ by one unit in the last place, in conversions only.
+//! Mesa folds in execution mode 0, where the rounding of plain conversions is open, and folds them to nearest even. So
+//! the rows run with that rounding; with the machine's, toward zero, they may differ by one unit in the last place, in
+//! conversions only.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -164,7 +166,8 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Operations and widths without a definition: the shaders that ir3 compiles never have them, or Mesa's folding of them is meaningless.
+/// Operations and widths without a definition: the shaders that ir3 compiles never have them, or Mesa's folding of them
+/// is meaningless.
 const REFUSED: &[(&[&str], &[u8], &str)] = &[
     (
         &["ishl", "ishr", "ushr", "urol", "uror", "shlm_ir3", "shrm_ir3", "shlg_ir3", "shrg_ir3"],

@@ -198,8 +198,8 @@ proptest! {
     fn half_arithmetic_rounds_once(a in any::<u16>(), b in any::<u16>(), c in any::<u16>()) {
         let [x, y, z] = [a, b, c].map(|bits| half::f16::from_bits(bits).to_f64());
         let [a, b, c] = [a, b, c].map(u64::from);
-        // `f16::from_f64` rounds twice where the processor converts by way of binary32. With the intermediate result rounded to odd, the
-        // second rounding sees on which side of a tie the number is.
+        // `f16::from_f64` rounds twice where the processor converts by way of binary32. With the intermediate result
+        // rounded to odd, the second rounding sees on which side of a tie the number is.
         let odd = |x: f64| {
             let nearest = x as f32;
             let towards_zero = nearest.to_bits() - u32::from(f64::from(nearest).abs() > x.abs());

@@ -1,4 +1,5 @@
-//! Random expressions are evaluated twice: as terms, by the normalising constructors, and as numbers, by the plain operation.
+//! Random expressions are evaluated twice: as terms, by the normalising constructors, and as numbers, by the plain
+//! operation.
 
 use crate::arithmetic::concrete::mask;
 use crate::arithmetic::domain::{Domain, Format, Function, Rounding};
@@ -341,8 +342,8 @@ proptest! {
     }
 }
 
-/// The fixed default cases; `TERMS_CASES` sets another number. (Once in some hundreds of thousands of cases a slice of a sum, rebuilt, is
-/// the sum of slices: equal terms have different forms then, which the solver proves equal.)
+/// The fixed default cases; `TERMS_CASES` sets another number. (Once in some hundreds of thousands of cases a slice of
+/// a sum, rebuilt, is the sum of slices: equal terms have different forms then, which the solver proves equal.)
 fn config(default: u32) -> ProptestConfig {
     let more = std::env::var("TERMS_CASES").ok().and_then(|text| text.parse().ok());
     let rng_seed = if more.is_some() { RngSeed::Random } else { RngSeed::Fixed(1) };

@@ -63,8 +63,8 @@ impl Decoder<'_> {
         });
     }
 
-    /// The repetitions of an instruction; an instruction without repetitions may still write a vector, but not in registers: its word has no
-    /// mask.
+    /// The repetitions of an instruction; an instruction without repetitions may still write a vector, but not in
+    /// registers: its word has no mask.
     pub(super) fn steps(&self, data: &InstrData) -> Result<impl Iterator<Item = u32> + use<>> {
         let dst = self.dst(data, 0)?;
         let (mask, repeat) = (dst.mask, u32::from(data.repeat));

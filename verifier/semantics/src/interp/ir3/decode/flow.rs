@@ -14,8 +14,8 @@ const fn jumps_to(data: &InstrData) -> Option<Block> {
     }
 }
 
-/// The successors of a branch: where its condition holds, then the other one. Where one lane is chosen, and for the first wave of a
-/// preamble, it is the others that jump.
+/// The successors of a branch: where its condition holds, then the other one. Where one lane is chosen, and for the
+/// first wave of a preamble, it is the others that jump.
 pub(super) fn sides(data: &InstrData, [first, second]: [Block; 2]) -> [Block; 2] {
     let others_jump = matches!(data.opcode, Opcode::Getone | Opcode::Getlast | Opcode::Shps);
     match jumps_to(data) {
@@ -39,8 +39,8 @@ impl Decoder<'_> {
         let successors = self.program.blocks[block].successors;
         let condition = match data.opcode {
             End | Chmask => return self.end(data),
-            // The second of a pair of predications: the active lanes continue after the other side, if the predicate still is the one by
-            // which they became active. Otherwise they would run the other side too.
+            // The second of a pair of predications: the active lanes continue after the other side, if the predicate
+            // still is the one by which they became active. Otherwise they would run the other side too.
             Predt | Predf if successors[1].is_none() => {
                 let Some(to) = successors[0] else { return Err("no successor".to_owned()) };
                 self.site(data);

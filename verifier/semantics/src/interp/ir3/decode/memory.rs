@@ -35,8 +35,8 @@ impl Decoder<'_> {
         self.access(data)
     }
 
-    /// Push constants to the constant file: as a macro, and as the instruction that it becomes, with the first word and the first push constant
-    /// as immediates. They are a buffer of their own, which nothing else reads.
+    /// Push constants to the constant file: as a macro, and as the instruction that it becomes, with the first word and
+    /// the first push constant as immediates. They are a buffer of their own, which nothing else reads.
     pub(super) fn copy_push_constants(&mut self, data: &InstrData) -> Result {
         let (to, from, words) = match (&data.attrs, &data.srcs[..]) {
             (&Attrs::PushConsts { dst, src, size }, _) => (dst, src, size),
@@ -285,8 +285,8 @@ impl Decoder<'_> {
         Ok(Read::plain(loc))
     }
 
-    /// Checks that the result of an atomic whose word has one register for it and for its data is in that register, `data` being the number
-    /// of the source.
+    /// Checks that the result of an atomic whose word has one register for it and for its data is in that register,
+    /// `data` being the number of the source.
     fn tied(&mut self, data: &InstrData, source: usize) -> Result {
         let dst = data.dsts.first().and_then(|dst| dst.place.reg());
         match (dst, self.src(data, source)?.place().and_then(Place::reg)) {

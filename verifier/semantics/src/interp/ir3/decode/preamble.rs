@@ -75,8 +75,8 @@ fn reachable(program: &Program, from: Block) -> FxHashSet<Block> {
     found
 }
 
-/// The first block that does more than to copy values, from an instruction of a block on, if no branch comes before it. Copies for phis
-/// are on both paths: those of the waves that do not run the preamble are seen by proofs only.
+/// The first block that does more than to copy values, from an instruction of a block on, if no branch comes before it.
+/// Copies for phis are on both paths: those of the waves that do not run the preamble are seen by proofs only.
 fn next_code(program: &Program, mut block: Block, mut from: usize) -> Option<Block> {
     for _ in 0..=program.layout.len() {
         let data = &program.blocks[block];

@@ -8,8 +8,8 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Mods, Opcode};
 use ir3_compiler::machine::{Code, Ip};
 
-/// The choices of a seed. Seeds that are odd also have lanes diverge. With every other pair of seeds some branches go as
-/// their predicates say: a loop that is only entered by choice ends as it does.
+/// The choices of a seed. Seeds that are odd also have lanes diverge. With every other pair of seeds some branches go
+/// as their predicates say: a loop that is only entered by choice ends as it does.
 #[derive(Clone, Debug)]
 pub struct Choices {
     seed: u64,

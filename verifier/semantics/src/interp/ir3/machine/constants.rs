@@ -1,8 +1,8 @@
 //! Words of the constant file that are being written: readers wait, and the preamble does not end before they are
 //! available.
 //!
-//! These are the rules of `prove::hazards` on the path of one run. Words that the code does not name, of a write or of a read relative to
-//! an address, are not looked at.
+//! These are the rules of `prove::hazards` on the path of one run. Words that the code does not name, of a write or of
+//! a read relative to an address, are not looked at.
 
 use crate::interp::UndefinedReason;
 use crate::machine::rules::{ConstWrite, Wait};

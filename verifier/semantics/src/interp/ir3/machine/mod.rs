@@ -75,8 +75,8 @@ pub enum Hazards {
 pub enum Start {
     /// The inputs of the interface; the others are poison.
     Interface,
-    /// The inputs, and arbitrary values of a seed, the same in every run, in the others: for code whose interface is not
-    /// known.
+    /// The inputs, and arbitrary values of a seed, the same in every run, in the others: for code whose interface is
+    /// not known.
     Arbitrary(u64),
 }
 
@@ -409,7 +409,8 @@ impl<'a> MachineWave<'a> {
         Ok(false)
     }
 
-    /// The values of `a0.x` in the active lanes, with their lanes, if the instruction accesses registers relative to it.
+    /// The values of `a0.x` in the active lanes, with their lanes, if the instruction accesses registers relative to
+    /// it.
     fn elements_of(&self, at: usize) -> Option<SmallVec<[(i16, u64); 4]>> {
         if self.machine.relative.is_empty() || !self.machine.relative.contains_key(&at) {
             return None;

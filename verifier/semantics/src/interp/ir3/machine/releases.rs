@@ -4,8 +4,8 @@
 //! These are the rules of `prove::hazards` on the path of one run. Runs do not report resources that are merely held
 //! too long if nothing of the program releases it: texts of Mesa's passes have no releases.
 //!
-//! From a6xx on a lane that `kill` ends may go on as a helper lane (docs/semantics.md). So in a loop a branch has to take it out of there:
-//! otherwise a loop that lanes leave by `kill` only does not end.
+//! From a6xx on a lane that `kill` ends may go on as a helper lane (docs/semantics.md). So in a loop a branch has to
+//! take it out of there: otherwise a loop that lanes leave by `kill` only does not end.
 
 use crate::interp::UndefinedReason;
 use crate::machine::rules;

@@ -173,8 +173,9 @@ impl RunningWave<'_> {
         (target, poison)
     }
 
-    /// Makes a byte offset that nothing describes part of the address, and returns the lanes in which it is undefined. One program has one
-    /// distance between the two for all accesses to a buffer, and one byte offset for all accesses to a texel.
+    /// Makes a byte offset that nothing describes part of the address, and returns the lanes in which it is undefined.
+    /// One program has one distance between the two for all accesses to a buffer, and one byte offset for all accesses
+    /// to a texel.
     fn displace(&mut self, bytes: &ByteOffset, target: &mut LaneAddresses) -> u64 {
         const MOST: u64 = 61;
         let (mut low, mut high) = ([0; LANES], [0; LANES]);

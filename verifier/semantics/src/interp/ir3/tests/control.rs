@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// `i = 0; loop { if (i == lane) break; i++ }`: each lane leaves with its own number, and keeps it while the others iterate.
+/// `i = 0; loop { if (i == lane) break; i++ }`: each lane leaves with its own number, and keeps it while the others
+/// iterate.
 #[test]
 fn lanes_leave_a_loop_one_by_one() {
     let mut code = TestProgram::new();

@@ -217,7 +217,8 @@ fn an_index_outside_of_an_array() {
     }
 }
 
-/// Registers that are addressed indirectly are those of all arrays that the operand may be of; of an array of unknown size, all of the file.
+/// Registers that are addressed indirectly are those of all arrays that the operand may be of; of an array of unknown
+/// size, all of the file.
 #[test]
 fn an_index_outside_of_the_registers() {
     for (size, outside) in [(8, u64::MAX << 8), (0, u64::MAX << 32)] {

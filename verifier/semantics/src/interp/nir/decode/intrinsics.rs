@@ -1,5 +1,5 @@
-//! Intrinsics: system values, inputs, outputs, the constant file, local arrays, and the ends of lanes. The others are in the modules of
-//! memory and of operations across lanes.
+//! Intrinsics: system values, inputs, outputs, the constant file, local arrays, and the ends of lanes. The others are
+//! in the modules of memory and of operations across lanes.
 
 use ir3_compiler::ir3::{AddressSpace, SystemValue};
 use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, IoFlags, Stage};

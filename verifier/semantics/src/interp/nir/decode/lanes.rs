@@ -160,8 +160,8 @@ impl Decoder<'_> {
     }
 }
 
-/// The size of a cluster: a power of two up to the wave; 0 is the wave. A wave that may have 128 lanes runs with 64 of them, so no cluster of
-/// 64 is distinct from it.
+/// The size of a cluster: a power of two up to the wave; 0 is the wave. A wave that may have 128 lanes runs with 64 of
+/// them, so no cluster of 64 is distinct from it.
 fn cluster(size: u32, stage: Stage) -> DecodeResult<u8> {
     match size {
         64 if !matches!(stage, Stage::Compute | Stage::Kernel) => {

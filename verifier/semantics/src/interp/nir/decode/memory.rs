@@ -14,7 +14,8 @@ use crate::environment::memory::{Space, TexelView};
 use crate::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, R, ResourceOperand};
 use crate::operations::halves;
 
-/// The flags by which an access relies on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
+/// The flags by which an access relies on no alias writing its buffer: it is `restrict`, or it may be reordered with
+/// any other access.
 const NO_ALIAS: Flags = Flags::RESTRICT.union(Flags::REORDERABLE);
 
 /// Returns true if an access may rely on no alias writing its buffer.
@@ -29,8 +30,8 @@ fn promised(intrinsic: &Intrinsic) -> Flags {
     flags & (Flags::RESTRICT | Flags::REORDERABLE | Flags::SPECULATABLE | Flags::INCLUDE_HELPERS)
 }
 
-/// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one that does not say that it may
-/// be moved over any other.
+/// Returns true if an access may be neither dropped nor merged with another one: a volatile one, and a coherent one
+/// that does not say that it may be moved over any other.
 fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
     access.is_some_and(|access| {
@@ -145,7 +146,8 @@ impl Decoder<'_> {
                     [] => None,
                     [offset, ..] => Some(self.scalar(*offset)?),
                 };
-                // Offset and base of `*_global_offset` have a unit of their own; the base of other accesses is in bytes.
+                // Offset and base of `*_global_offset` have a unit of their own; the base of other accesses is in
+                // bytes.
                 let has_unit = intrinsic.op.info().indices.contains(&IndexKind::OffsetShift);
                 let scale = if has_unit { 1 << shift.unwrap_or(0) } else { 4 };
                 let offset = if has_unit { base.wrapping_mul(i32::from(scale)) } else { base };
@@ -275,8 +277,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Push constants to the constant file: the source is the first word there, the base the first push constant, the range a number of words.
-    /// They are a buffer of their own, which nothing else reads.
+    /// Push constants to the constant file: the source is the first word there, the base the first push constant, the
+    /// range a number of words. They are a buffer of their own, which nothing else reads.
     pub(super) fn copy_push_constants(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let (base, words) = (intrinsic.indices.base(), intrinsic.indices.range());
         let fits = |&words: &u32| words <= CONST_WORDS;
@@ -435,7 +437,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Refuses a level of an image that is not 0: they have one in ir3. It is the last source of loads, stores and sizes.
+    /// Refuses a level of an image that is not 0: they have one in ir3. It is the last source of loads, stores and
+    /// sizes.
     fn check_level(&self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         match intrinsic.srcs.last() {
             Some(&level) if space == AddressSpace::Image && self.function.as_const_scalar(level) != Some(0) => {
@@ -478,8 +481,8 @@ impl Decoder<'_> {
     }
 }
 
-/// The multiple that an address is promised to be, and the offset from it: of the whole address, with the base. A multiple of 0 or 1 says
-/// nothing.
+/// The multiple that an address is promised to be, and the offset from it: of the whole address, with the base. A
+/// multiple of 0 or 1 says nothing.
 fn alignment(intrinsic: &Intrinsic) -> Option<[u32; 2]> {
     intrinsic.indices.get(IndexKind::AlignMul)?;
     let [multiple, offset] = [intrinsic.indices.align_mul(), intrinsic.indices.align_offset()];

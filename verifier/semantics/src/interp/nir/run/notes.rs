@@ -1,4 +1,5 @@
-//! Records of a run of nir: the numbers of undefined values, the results of float operations, and promises that are broken.
+//! Records of a run of nir: the numbers of undefined values, the results of float operations, and promises that are
+//! broken.
 
 use super::RunningWave;
 use crate::arithmetic::concrete::Concrete;
@@ -9,7 +10,8 @@ use crate::support::random::hash;
 use smallvec::SmallVec;
 
 impl RunningWave<'_> {
-    /// Gives the undefined lanes of a row that was written the numbers of their values (see `ties`). A value that was copied has one already.
+    /// Gives the undefined lanes of a row that was written the numbers of their values (see `ties`). A value that was
+    /// copied has one already.
     #[cold]
     pub(super) fn number_lanes(&mut self, row: R) {
         let is_one_value = self.code.uses().is_one_value(row);
@@ -33,7 +35,8 @@ impl RunningWave<'_> {
         }
     }
 
-    /// Notes the results of an operation on floats. Those that are the same in all lanes may be those of many operations.
+    /// Notes the results of an operation on floats. Those that are the same in all lanes may be those of many
+    /// operations.
     pub(super) fn note_float(&mut self, at: u32, exact: bool) {
         for row in op::writes(self.code, &self.code.ops[at as usize]) {
             let row = row as usize;

@@ -323,7 +323,7 @@ config! {
     queries_before_branch = 30,
     /// An operation across lanes is a scan in an arm.
     scan_in_arm = 20,
-    /// Where all lanes of a quad are active, an operation across lanes is one that needs them.
+    /// If all lanes of a quad are active, an operation across lanes is one that needs them.
     quad_operation = 100,
     /// A vote on equality has a value that only one lane has differently.
     almost_equal_vote = 100,
@@ -513,7 +513,7 @@ config! {
     scalar_pattern = 220,
     /// A condition that a pattern computes has a branch.
     branch_on_pattern = 170,
-    /// Where another operand replaces a repeated variable, it is the next component of that.
+    /// If another operand replaces a repeated variable, it is the next component of that.
     next_component = 170,
     /// An inner value of a pattern has another reader.
     pattern_with_reader = 24,

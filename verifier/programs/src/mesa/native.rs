@@ -159,7 +159,7 @@ impl Native {
 
     /// The first line before the code that is missing, of those that describe the constant file. Mesa places the
     /// immediates after all groups, and prints all of their vec4s.
-    pub fn lost_constants(&self) -> Option<String> {
+    pub fn missing_constants(&self) -> Option<String> {
         if self.driver_params.is_some_and(|count| count > 0) && self.has_groups && self.group("driver_params").is_none()
         {
             return Some("no line for `driver_params`".to_owned());
@@ -304,7 +304,7 @@ end
 
     #[test]
     fn lost_lines_about_constants_are_noticed() {
-        let lost = |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap().unwrap().lost_constants();
+        let lost = |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap().unwrap().missing_constants();
         let next = "@const(c9.x)\t0x00000002, 0x00000003\n";
         let whole = LOG.replace("0x3f000000, 0x00000001\n", &format!("0x0, 0x1, 0x2, 0x3\n{next}@const(c10.x)\t0x4\n"));
         let whole = whole.replace("; offsets:", "; num_driver_params:  4\n; offsets:");

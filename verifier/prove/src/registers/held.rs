@@ -18,7 +18,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, InstrData, Opcode, RegFile, Src};
 use ir3_semantics::support::guards::{Guard, left_out};
 
-/// What a piece of a register holds.
+/// The contents of a piece of a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     NotWritten,
@@ -36,7 +36,7 @@ impl Held {
     }
 }
 
-/// What the pieces of all shared registers and predicates hold.
+/// The contents of the pieces of all shared registers and predicates.
 #[derive(Clone, PartialEq)]
 struct State([Held; (KEPT.end - KEPT.start) as usize]);
 
@@ -124,7 +124,7 @@ impl Walk<'_> {
     fn write(&self, data: &InstrData, state: &mut State) {
         for dst in &data.dsts {
             for component in dst.mask.components() {
-                // What has no location is refused where it is read or written.
+                // Operands without a location are refused where they are read or written.
                 let Ok(pieces) = self.locations.component(&dst.place, dst.class, component, false) else { continue };
                 let first = self.locations.value_piece(&dst.place, dst.class, component);
                 for (piece, at) in pieces.zip(0..) {

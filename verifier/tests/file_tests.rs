@@ -156,7 +156,10 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
         (first("// test fold"), ":1: found the pass `fold` in the folder of saturation"),
         (first("// test saturation a660"), ":1: found `a660`, expected an option as key=value"),
         (first("// test saturation gpu=a1"), ":1: found the GPU `a1`"),
-        (first("// test saturation cpu=a660"), ":1: found the option `cpu`, expected gpu, disable, max-registers,"),
+        (
+            first("// test saturation cpu=a660"),
+            ":1: found the option `cpu`, expected gpu, disable, skip, max-registers,",
+        ),
         (
             first("// test saturation disable=x"),
             ":1: found the feature `x`, expected one of split-additions, de-morgan,",

@@ -274,6 +274,7 @@ mod tests {
                 "NUMBER=VALUE",
                 "SHADER",
                 "DEVICE",
+                "ARM[:N..]",
             ];
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_hide_set()) {
                 let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);

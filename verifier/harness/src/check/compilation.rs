@@ -64,6 +64,14 @@ pub struct Covered {
     pub programs: u64,
 }
 
+impl Covered {
+    /// Counts a program that is compiled now.
+    pub(super) fn begin(&mut self, shader: &nir::Shader) {
+        self.programs += 1;
+        coverage::of_shader(shader, |cell| self.seen.add(cell));
+    }
+}
+
 impl Checker {
     /// A checker for one GPU.
     pub fn new(target: Target, options: Options) -> Self {
@@ -88,6 +96,13 @@ impl Checker {
     /// The coverage so far, if it is counted.
     pub fn coverage(&self) -> Option<&Covered> {
         self.coverage.as_deref()
+    }
+
+    /// Adds to the coverage, if it is counted.
+    pub(super) fn cover(&mut self, add: impl FnOnce(&mut Covered)) {
+        if let Some(covered) = &mut self.coverage {
+            add(covered);
+        }
     }
 
     /// Keeps the buffers for another GPU or other options.
@@ -220,15 +235,10 @@ impl Checker {
         verification.times.run += start.elapsed();
         let mut hook = hook_of(plant, self.nir_plant);
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
-        if let Some(covered) = &mut self.coverage {
-            covered.programs += 1;
-            coverage::of_shader(shader, |cell| covered.seen.add(cell));
-        }
+        self.cover(|covered| covered.begin(shader));
         let is_judged = policy.engines.has_prover() || !envs.is_empty();
         let refutation = self.judge_boundaries(&mut compilation, &mut judge, is_judged, verification);
-        if let Some(covered) = &mut self.coverage {
-            covered.seen.add_arms(compilation.counter());
-        }
+        self.cover(|covered| covered.seen.add_arms(compilation.counter()));
         refutation
     }
 
@@ -256,9 +266,7 @@ impl Checker {
             verification.times.compile += start.elapsed();
             let change = match step {
                 Some(Ok(step)) => {
-                    if let Some(covered) = &mut self.coverage {
-                        covered.seen.add_stage(stage, compilation.program());
-                    }
+                    self.cover(|covered| covered.seen.add_stage(stage, compilation.program()));
                     step.change
                 }
                 Some(Err(error)) => {

@@ -91,6 +91,7 @@ impl Checker {
         let mut report = Verification::default();
         let mut hook = hook_of(plant, self.nir_plant());
         let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
+        self.cover(|covered| covered.begin(shader));
         let mut terms = postconditions::Terms::default();
         let mut last = None;
         while let Some(stage) = compilation.next_stage() {
@@ -100,6 +101,7 @@ impl Checker {
                 *other += begin.elapsed();
             }
             watched(|| compilation.step())?.ok()?;
+            self.cover(|covered| covered.seen.add_stage(stage, compilation.program()));
             last = Some(stage);
             let ProgramRef::Ir3(program) = compilation.program() else { continue };
             match stage {
@@ -123,6 +125,7 @@ impl Checker {
         }
         let begin = ThreadTime::now();
         let (last, ProgramRef::Ir3(_)) = (last?, compilation.program()) else { return None };
+        self.cover(|covered| covered.seen.add_arms(compilation.counter()));
         if postconditions::broken(last, compilation.program(), &target, &terms, None).is_some() {
             return None;
         }

@@ -22,13 +22,14 @@ pub fn wrapped(path: &Path, shader: &LogShader) -> Option<InputError> {
     let longest = programs().flat_map(Section::widths).max().filter(|&width| width >= LEAST_WIDTH)?;
     let mut lines = Vec::new();
     for section in programs() {
-        let widths: Vec<u32> = section.widths().collect();
+        let all: Vec<(u32, &str)> = section.widths().zip(section.text.lines()).collect();
         let is_prefixed = section.is_prefixed();
-        for (number, pair) in (1..).zip(widths.windows(2)) {
+        for (number, pair) in (1..).zip(all.windows(2)) {
+            let ((width, _), (next_width, next)) = (pair[0], pair[1]);
             let is_broken = match is_prefixed {
                 // A line without a prefix has no text.
-                true => pair[1] == 0 && 4 * pair[0] > 3 * longest,
-                false => pair[0] == longest,
+                true => next_width == 0 && 4 * width > 3 * longest,
+                false => width == longest && !begins_line(next),
             };
             if is_broken {
                 lines.push(section.place(number, 1).0);
@@ -40,6 +41,28 @@ pub fn wrapped(path: &Path, shader: &LogShader) -> Option<InputError> {
         place: FilePosition { path: path.to_owned(), line, column: longest + 1 },
         count: lines.len(),
     })
+}
+
+/// Returns true for a line that does not go on from the one before: a definition, an instruction, a block, a branch.
+fn begins_line(line: &str) -> bool {
+    const STARTS: [&str; 14] = [
+        "}",
+        "block",
+        "(jp)block",
+        "//",
+        "/*",
+        "*/",
+        "if ",
+        "loop ",
+        "con ",
+        "div ",
+        "break",
+        "continue",
+        "@",
+        "pred:",
+    ];
+    let start = line.trim_start();
+    start.is_empty() || is_ir3_line(line) || is_nir_line(line) || STARTS.iter().any(|its| start.starts_with(its))
 }
 
 /// The error of a log that begins inside of a program, by the text before its first headline. `None` if that is another

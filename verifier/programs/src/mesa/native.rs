@@ -304,8 +304,9 @@ end
 
     #[test]
     fn lost_lines_about_constants_are_noticed() {
-        let lost = |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap().unwrap().missing_constants();
-        let next = "@const(c9.x)\t0x00000002, 0x00000003\n";
+        let lost =
+            |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap().unwrap().missing_constants();
+        let next = "@const(c9.x)\t0x4, 0x5, 0x6, 0x7\n";
         let whole = LOG.replace("0x3f000000, 0x00000001\n", &format!("0x0, 0x1, 0x2, 0x3\n{next}@const(c10.x)\t0x4\n"));
         let whole = whole.replace("; offsets:", "; num_driver_params:  4\n; offsets:");
         assert_eq!(lost(&whole), None);

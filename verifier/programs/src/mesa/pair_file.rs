@@ -100,6 +100,9 @@ fn section(
     let Some(&(first, _)) = separators.first() else {
         return Err(InputError::NoPair { path: path.to_owned(), found: 0 });
     };
+    if separators.len() > 1 && separators.iter().any(|(_, name)| name.is_none()) {
+        return Err(InputError::NoPair { path: path.to_owned(), found: separators.len() });
+    }
     let source = |from: usize, to: usize| {
         // Blank lines in the place of those before it.
         let text = "\n".repeat(from) + &lines[from..to].concat();

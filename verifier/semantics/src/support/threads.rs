@@ -112,7 +112,7 @@ mod tests {
         for jobs in [1, 7] {
             let mut found = Vec::new();
             let slow = |n: u64| {
-                std::thread::sleep(std::time::Duration::from_millis(if n % 5 == 0 { 3 } else { 0 }));
+                std::thread::sleep(std::time::Duration::from_millis(if n.is_multiple_of(5) { 3 } else { 0 }));
                 n * n
             };
             in_order(jobs, 0..50, &stop, slow, |result| {

@@ -449,11 +449,18 @@ mod tests {
             assert_eq!(validate(&prepared.shader), Ok(()), "{seed}");
             replaced.extend(prepared.replaced);
             let lanes = lanes_of(&prepared.shader);
+            let groups = groups_of(&prepared.shader);
             let decoded = Decoded::new(&prepared.shader).expect("a program that can be run");
-            let (buffer_bytes, image_width) = (layout.buffer_bytes(lanes), layout.image_width(lanes));
+            let (buffer_bytes, image_width) = (layout.buffer_bytes(lanes * groups), layout.image_width(lanes * groups));
             let rules = DeviceRules { buffer_bytes, image_width, modes: None };
             let env = Env { device: Some(rules), lanes: Some(first_lanes(lanes)), ..Env::from_seed(seed) };
             let mut env = Env { aliases: Some(ir3_semantics::environment::aliases::Aliasing::Disjoint), ..env };
+            for component in 0..3 {
+                let (last, count) = if component == 0 { (groups - 1, groups) } else { (0, 1) };
+                env.system.insert(format!("WorkgroupId.{component}"), vec![last]);
+                env.system.insert(format!("BaseWorkgroupId.{component}"), vec![0]);
+                env.system.insert(format!("NumWorkgroups.{component}"), vec![count]);
+            }
             if shader.stage == Stage::Fragment {
                 fragments::environment(&mut env, &prepared.shader).expect("an environment");
                 quads += 1;

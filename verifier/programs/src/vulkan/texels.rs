@@ -10,8 +10,8 @@
 use super::insert::Before;
 use crate::spirv::{TexelDim, form_of};
 use ir3_compiler::nir::{
-    AluType, BaseType, Block, Def, Format, Function, ImageDim, Index, IndexKind, Instr, InstrData, Intrinsic,
-    IntrinsicOp, Op, Stage, Tex, TexOp, TexSrcKind,
+    Alu, AluSrc, AluType, BaseType, Block, Def, Format, Function, ImageDim, Index, IndexKind, Instr, InstrData,
+    Intrinsic, IntrinsicOp, Op, Stage, Tex, TexOp, TexSrcKind,
 };
 use ir3_semantics::environment::device::{TEXTURE_SIDE, image_extent};
 use std::collections::BTreeSet;
@@ -145,6 +145,8 @@ impl Before<'_> {
         if has_no_coordinates(intrinsic.op) {
             return;
         }
+        let is_store = matches!(intrinsic.op, IntrinsicOp::ImageStore | IntrinsicOp::BindlessImageStore);
+        let stored = intrinsic.srcs.get(3).copied().filter(|_| is_store);
         let coordinates = intrinsic.srcs[1];
         let count = self.function.defs[coordinates].num_components;
         let [_, height, depth] = image_extent(dim, is_array, 1);
@@ -157,9 +159,31 @@ impl Before<'_> {
             let first = self.vector(Op::Imul, count, &[lane, steps]);
             new = self.vector(Op::Iadd, count, &[new, first]);
         }
+        let stored = stored.map(|def| self.texel(def));
         if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[self.instr] {
             intrinsic.srcs[1] = new;
+            if let Some(stored) = stored {
+                intrinsic.srcs[3] = stored;
+                intrinsic.indices.set(Index::SrcType(AluType::new(BaseType::Uint, 32)));
+            }
         }
+    }
+
+    /// A value as a whole texel: a store of fewer components leaves others undefined, so they are zeros.
+    fn texel(&mut self, def: Def) -> Def {
+        let words = self.words(def);
+        let count = self.function.defs[words].num_components;
+        if count >= 4 {
+            return words;
+        }
+        let zero = self.constant(0);
+        let src =
+            |component| if component < count { AluSrc::scalar(words, component) } else { AluSrc::scalar(zero, 0) };
+        let srcs = (0..4).map(src).collect();
+        self.insert(4, |def| {
+            let op = Op::Vec4;
+            InstrData::Alu(Alu { op, exact: false, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
+        })
     }
 
     fn texture(&mut self, stage: Stage, replaced: &mut BTreeSet<String>) {

@@ -42,8 +42,9 @@ pub(super) fn shader(inputs: &[FragmentInput], env: &Env) -> Vec<u32> {
     let position = variable(&mut b, StorageClass::Output, vectors[1]);
     b.decorate(position, Decoration::BuiltIn, [Operand::BuiltIn(BuiltIn::Position)]);
     let mut interface = vec![number, position];
-    // A pixel is half of the distance from -1 to 1, and the center of the first one is at -0.5.
-    let place = |of: [f32; 2]| [of[0] - 0.5, of[1] - 0.5, DEPTH, 1.0].map(f32::to_bits);
+    // The viewport has 16 × 16 pixels around the center of the triangle's sides: the triangle is within it, so a device does not clip it to
+    // several ones, which do not share quads.
+    let place = |of: [f32; 2]| [(of[0] - 2.0) / 8.0, (of[1] - 2.0) / 8.0, DEPTH, 1.0].map(f32::to_bits);
     let mut outputs = vec![(position, true, CORNERS.map(place))];
     for &input in inputs {
         let id = variable(&mut b, StorageClass::Output, vectors[usize::from(input.is_float)]);

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 
 /// The width and the height of the framebuffer, in pixels: one quad.
 pub const PIXELS: u32 = 2;
+/// The first coordinate and the side of the viewport. The triangle of a job is within it, though not within the framebuffer: a triangle that is
+/// clipped may become several ones.
+const VIEWPORT: [f32; 2] = [-5.5, 16.0];
 /// Words of a colour attachment: four a pixel.
 pub const ATTACHMENT_WORDS: u64 = 4 * (PIXELS * PIXELS) as u64;
 /// The format of colour attachments.
@@ -153,8 +156,9 @@ impl Device {
         let input = vk::PipelineVertexInputStateCreateInfo::default();
         let assembly =
             vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::TRIANGLE_LIST);
-        let side = PIXELS as f32;
-        let viewports = [vk::Viewport { x: 0.0, y: 0.0, width: side, height: side, min_depth: 0.0, max_depth: 1.0 }];
+        let [first, side] = VIEWPORT;
+        let viewports =
+            [vk::Viewport { x: first, y: first, width: side, height: side, min_depth: 0.0, max_depth: 1.0 }];
         let [x, y, width, height] = draw.scissor.map(|it| it.min(PIXELS));
         let scissors = [vk::Rect2D {
             offset: vk::Offset2D { x: x.cast_signed(), y: y.cast_signed() },

@@ -20,10 +20,13 @@ const COVERED: [u64; 16] =
     [0xf, 0xf, 0xf, 0xf, 0xf, 0xf, 0xf, 0xf, 0b0011, 0b1100, 0b0101, 0b1010, 0b0001, 0b0010, 0b0100, 0b1000];
 
 /// The name of an operation that has no result on one quad that the specification gives.
-pub(super) fn undecided(intrinsic: &Intrinsic) -> Option<String> {
+pub(super) fn undecided(function: &Function, intrinsic: &Intrinsic) -> Option<String> {
     use IntrinsicOp as I;
     let is_reduced = matches!(intrinsic.op, I::Reduce | I::InclusiveScan | I::ExclusiveScan);
     let cluster = intrinsic.indices.get(IndexKind::ClusterSize).map(|_| intrinsic.indices.cluster_size());
+    if is_of_subgroup(intrinsic) && has_quad_operations(function) {
+        return Some("operations of a subgroup of fragments next to those of a quad".to_owned());
+    }
     Some(match intrinsic.op {
         // A quad is at any place in its subgroup.
         I::LoadSubgroupInvocation
@@ -48,6 +51,29 @@ pub(super) fn undecided(intrinsic: &Intrinsic) -> Option<String> {
         }
         op if op.name().contains("shared") => "shared memory of fragments".to_owned(),
         _ => return None,
+    })
+}
+
+/// Returns true for operations that all active lanes of a subgroup have a part in.
+fn is_of_subgroup(intrinsic: &Intrinsic) -> bool {
+    use IntrinsicOp as I;
+    match intrinsic.op {
+        I::Reduce => !(1..=QUAD).contains(&intrinsic.indices.cluster_size()),
+        I::InclusiveScan | I::ExclusiveScan | I::VoteAny | I::VoteAll | I::VoteIeq | I::Elect | I::ElectAnyIr3 => true,
+        op => matches!(op, I::ReadFirstInvocation | I::ReadInvocationCondIr3),
+    }
+}
+
+/// Returns true if lanes read those of their quad. A device may then have helper lanes in other quads of the subgroup, and llvmpipe does.
+fn has_quad_operations(function: &Function) -> bool {
+    use IntrinsicOp as I;
+    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+        InstrData::Intrinsic(it) => match it.op {
+            I::QuadBroadcast | I::QuadSwapHorizontal | I::QuadSwapVertical | I::QuadSwapDiagonal => true,
+            I::Reduce => (1..=QUAD).contains(&it.indices.cluster_size()),
+            _ => false,
+        },
+        _ => false,
     })
 }
 
@@ -199,8 +225,8 @@ pub fn environment(env: &mut Env, shader: &Shader) -> Result<(), String> {
         set(&format!("Barycentric{place}.0"), &[zero, one, zero, one]);
         set(&format!("Barycentric{place}.1"), &[zero, zero, one, one]);
     }
-    // 0 is the front.
-    set("FrontFace.0", &[u32::from(!is_front)]);
+    // 0 is the front, and all bits are set of the back.
+    set("FrontFace.0", &[if is_front { 0 } else { u32::MAX }]);
     for name in ["PrimitiveId", "SampleId", "ViewIndex"] {
         set(&format!("{name}.0"), &[0]);
     }

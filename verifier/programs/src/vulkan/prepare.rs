@@ -232,7 +232,7 @@ fn undecided(function: &Function, data: &InstrData, is_fragment: bool) -> Option
         let of_floats = is_open.then(|| "atomics of floats".to_owned());
         return of_floats.or_else(|| texels::undecided_image(function, intrinsic));
     }
-    if is_fragment && let Some(name) = fragments::undecided(intrinsic) {
+    if is_fragment && let Some(name) = fragments::undecided(function, intrinsic) {
         return Some(name);
     }
     let has_op = intrinsic.indices.get(IndexKind::ReductionOp).is_some();

@@ -149,7 +149,7 @@ impl TexelView {
     /// The sizes by coordinate of an image of a device, whose rows have this width.
     pub fn image_extent(self, width: u32) -> [u32; 3] {
         let dim = nir::ImageDim::ALL.get(usize::from(self.shape / 2)).copied().unwrap_or(nir::ImageDim::Dim2D);
-        image_extent(dim, self.shape % 2 != 0, width)
+        image_extent(dim, self.shape & 1 != 0, width)
     }
 
     /// Returns true if texels have one component: others are 0, and 1 for the last one.

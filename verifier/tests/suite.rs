@@ -78,6 +78,7 @@ mod triage;
 mod truth_tables;
 mod turnip;
 mod vec4;
+mod vulkan;
 mod walkthrough;
 
 /// A file that is not listed here would never run.

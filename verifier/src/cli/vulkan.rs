@@ -340,7 +340,21 @@ fn print(counts: &Counts, elapsed: Duration) {
         share(words.agreed, all),
         share(words.open, all)
     ));
-    output::line(&format!("{} operations and intrinsics of nir are in programs that agree", counts.operations.len()));
+    let stages: Vec<String> = counts.stages.iter().map(|(stage, count)| format!("{count} {stage}")).collect();
+    output::line(&format!("equal, by stage: {}", stages.join(", ")));
+    let shown = counts.depended_on.intersection(&counts.generated).count();
+    let missing: Vec<&str> = counts.generated.difference(&counts.depended_on).copied().collect();
+    output::line(&format!(
+        "operations: compared words depend on {shown} of {} that generated programs have ({:.1} %); shapes of control flow: {} of {} ({:.1} %)",
+        counts.generated.len(),
+        share(shown as u64, counts.generated.len() as u64),
+        counts.shapes.len(),
+        counts.generated_shapes.len(),
+        share(counts.shapes.len() as u64, counts.generated_shapes.len() as u64)
+    ));
+    if !missing.is_empty() {
+        output::line(&format!("  no compared word depends on: {}", missing.join(", ")));
+    }
     for (title, reasons) in [
         ("not executed", &counts.excluded),
         ("not executed by the device", &counts.refused),
@@ -368,6 +382,11 @@ fn print(counts: &Counts, elapsed: Duration) {
         "freedoms": map(&counts.freedoms),
         "replaced": map(&counts.replaced),
         "operations": map(&counts.operations),
+        "stages": map(&counts.stages),
+        "depended_on": counts.depended_on,
+        "not_depended_on": missing,
+        "shapes": counts.shapes,
+        "shapes_not_compared": counts.generated_shapes.difference(&counts.shapes).collect::<Vec<_>>(),
     });
     output::json("vulkan-campaign", &object);
 }

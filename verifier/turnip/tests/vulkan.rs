@@ -79,8 +79,10 @@ fn copies(capability: Capability) -> Vec<u32> {
 
 /// A job with this push constant and a buffer of two words.
 fn job(module: &[u32], pushed: u32) -> Vec<u32> {
-    let head = [module.len() as u32, 1, 1, 1, 1, 1, 0, 3, 0, 1, 2];
-    [&head[..], module, &[pushed, 5, 6]].concat()
+    let head = [module.len() as u32, 1, 1, 1, 1, 1];
+    let draw = [0; 7];
+    let buffer = [0, 3, 0, 1, 2, 0, 0, 0, 0, 0, 0];
+    [&head[..], &draw, &buffer, module, &[pushed, 5, 6]].concat()
 }
 
 #[test]

@@ -83,8 +83,8 @@ impl Report<'_> {
             .iter()
             .map(|it| {
                 serde_json::json!({
-                    "buffer": it.buffer.to_string(),
-                    "byte": it.word * 4,
+                    "buffer": it.place.resource(),
+                    "byte": it.place.byte(),
                     "expected": it.expected,
                     "actual": it.actual,
                     "open": it.open,

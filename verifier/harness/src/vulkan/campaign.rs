@@ -2,9 +2,11 @@
 //!
 //! Program `i` of a campaign is a function of the campaign's seed, `i`, and the properties of the device.
 
+use super::dependence::{depended_on, operations};
 use super::mistakes::Mistake;
 use super::oracle::{Observation, Verdict, WordCounts, observe};
-use ir3_compiler::nir::Shader;
+use ir3_compiler::nir::{Shader, Stage};
+use ir3_programs::coverage::{self, Cell, Family};
 use ir3_programs::generator::{self, Features, Profile};
 use ir3_programs::seeds::{ProgramEnvs, program_seed};
 use ir3_programs::vulkan::{Device, DeviceError, Library};
@@ -14,7 +16,7 @@ use ir3_semantics::support::panics::catch;
 use ir3_semantics::support::threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The parameters of a campaign.
@@ -66,24 +68,36 @@ pub struct Counts {
     pub freedoms: BTreeMap<String, u64>,
     /// Programs by the operations that were replaced.
     pub replaced: BTreeMap<String, u64>,
-    /// Programs that agree, by the operations and intrinsics that they have.
+    /// Programs that agree, by their stage.
+    pub stages: BTreeMap<String, u64>,
+    /// Programs that agree, by the operations of nir that they have.
     pub operations: BTreeMap<String, u64>,
+    /// Those of the operations that a compared word was shown to depend on, in the interpreter.
+    pub depended_on: BTreeSet<&'static str>,
+    /// The operations of the generated programs: each has a form in SPIR-V.
+    pub generated: BTreeSet<&'static str>,
+    /// Shapes of control flow in programs that agree.
+    pub shapes: BTreeSet<String>,
+    /// Shapes of control flow in the generated programs.
+    pub generated_shapes: BTreeSet<String>,
     /// The campaign was interrupted.
     pub interrupted: bool,
 }
 
 impl Counts {
-    fn count(&mut self, seen: &Observation) {
+    fn count(&mut self, shader: &Shader, seen: &Observation) {
         let add = |map: &mut BTreeMap<String, u64>, key: &str| *map.entry(key.to_owned()).or_default() += 1;
         self.programs += 1;
+        self.generated.extend(operations(shader));
+        shapes(shader, &mut self.generated_shapes);
         match &seen.verdict {
             Verdict::Equal => {
                 self.equal += 1;
-                let shader = seen.prepared.as_deref().map(|(shader, _)| &shader.entry);
-                let names = shader
-                    .into_iter()
-                    .flat_map(|function| function.instrs_in_order().map(|(_, instr)| function.instrs[instr].name()));
-                names.collect::<BTreeSet<_>>().into_iter().for_each(|name| add(&mut self.operations, name));
+                if let Some((shader, _)) = seen.prepared.as_deref() {
+                    add(&mut self.stages, &shader.stage.to_string());
+                    operations(shader).into_iter().for_each(|name| add(&mut self.operations, name));
+                    shapes(shader, &mut self.shapes);
+                }
             }
             Verdict::Differs(..) | Verdict::Fault(..) => self.failures += 1,
             Verdict::NothingCompared => self.open += 1,
@@ -105,6 +119,25 @@ impl Counts {
     }
 }
 
+/// Adds the shapes of the control flow of a program.
+fn shapes(shader: &Shader, to: &mut BTreeSet<String>) {
+    let mut cells: BTreeSet<Cell> = BTreeSet::new();
+    coverage::of_shader(shader, |cell| {
+        cells.insert(cell);
+    });
+    let names = control_names();
+    to.extend(cells.iter().filter_map(|cell| names.get(cell).cloned()));
+}
+
+/// The names of the cells of control flow.
+fn control_names() -> &'static BTreeMap<Cell, String> {
+    static NAMES: OnceLock<BTreeMap<Cell, String>> = OnceLock::new();
+    NAMES.get_or_init(|| Family::Control.cells().collect())
+}
+
+/// Programs in which an operation was not shown to matter, after which it is tried no more.
+const TRIES: u64 = 400;
+
 /// A program that fails.
 pub struct Finding<'a> {
     /// The number of the program.
@@ -124,7 +157,7 @@ pub struct Finding<'a> {
 /// The features of generated programs for a device: what has a meaning there and here.
 #[must_use]
 pub const fn features(of_gpu: Features) -> Features {
-    Features { images: false, global: false, only_compute: true, ..of_gpu.for_driver() }
+    Features { global: false, ..of_gpu.for_driver() }
 }
 
 impl Campaign<'_> {
@@ -132,9 +165,24 @@ impl Campaign<'_> {
     fn program(&self, number: u64) -> (Profile, u64, Shader, Env) {
         let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
         let seed = program_seed(self.seed, number);
-        let shader = generator::from_seed(seed, profile, self.features).shader;
+        let mut shader = generator::from_seed(seed, profile, self.features).shader;
+        if !matches!(shader.stage, Stage::Compute | Stage::Fragment) {
+            let features = Features { only_compute: true, ..self.features };
+            shader = generator::from_seed(seed, profile, features).shader;
+        }
         let env = ProgramEnvs::new(&shader, seed).env(0);
         (profile, seed, shader, env)
+    }
+
+    /// The operations of a program that agrees for which no comparison was shown to depend on them.
+    fn unshown(&self, seen: &Observation, counts: &Counts) -> BTreeSet<&'static str> {
+        let (Verdict::Equal, Some((shader, _)), None) = (&seen.verdict, seen.prepared.as_deref(), self.mistake) else {
+            return BTreeSet::new();
+        };
+        let is_open = |name: &&'static str| {
+            !counts.depended_on.contains(name) && counts.operations.get(*name).is_none_or(|&count| count < TRIES)
+        };
+        operations(shader).into_iter().filter(is_open).collect()
     }
 
     /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker threads, one
@@ -169,8 +217,14 @@ impl Campaign<'_> {
                     Ok(seen) => seen?,
                     Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
                 };
+                let unshown = self.unshown(&seen, &lock().0);
+                let shown = match seen.prepared.as_deref() {
+                    Some((shader, env)) if !unshown.is_empty() => depended_on(shader, env, &unshown, &mut scratch),
+                    _ => BTreeSet::new(),
+                };
                 let mut shared = lock();
-                shared.0.count(&seen);
+                shared.0.count(&shader, &seen);
+                shared.0.depended_on.extend(shown);
                 if seen.verdict.is_failure() {
                     (shared.1)(&Finding { number, profile, seed, shader: &shader, env: &env, seen: &seen });
                     stop.fetch_or(!self.keep_going, Ordering::Relaxed);

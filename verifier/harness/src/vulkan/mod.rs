@@ -2,10 +2,12 @@
 //!
 //! The specification decides what is compared: the interpreter runs with the modes of the device, and whatever the specification leaves open is
 //! undefined there, bit by bit ([`oracle`]). A program with a race is no program to compare ([`races`]). [`campaign`] compares generated
-//! programs, [`reduction`] makes those that differ smaller, and [`bundle`] writes them. [`mistakes`] are planted in the interpreter.
+//! programs, [`reduction`] makes those that differ smaller, and [`bundle`] writes them. [`dependence`] shows which operations a comparison depends
+//! on. [`mistakes`] are planted in the interpreter.
 
 pub mod bundle;
 pub mod campaign;
+pub mod dependence;
 pub mod mistakes;
 pub mod oracle;
 pub mod races;

@@ -1,29 +1,76 @@
 //! One program on a device and in the interpreter.
 
 use super::mistakes::Mistake;
-use super::races::{Race, first_race};
-use ir3_compiler::nir::Shader;
+use super::races::{GroupAccesses, Race, first_race};
+use ir3_compiler::nir::{Shader, Stage};
 use ir3_programs::spirv::{Modes, Module};
-use ir3_programs::vulkan::{Device, DeviceError, Job, Kind, Layout, Preparation, Properties, lanes_of, prepare};
+use ir3_programs::vulkan::{
+    CLEAR, Device, DeviceError, Job, Kind, Layout, Preparation, Properties, fragments, groups_of, lanes_of, prepare,
+};
 use ir3_semantics::environment::Binding;
 use ir3_semantics::environment::aliases::{Aliasing, MemoryName};
 use ir3_semantics::environment::device::DeviceRules;
 use ir3_semantics::environment::env::{Env, first_lanes};
 use ir3_semantics::environment::memory::Space;
 use ir3_semantics::interp::nir::{DENORMALS, Decoded};
-use ir3_semantics::interp::{End, Outcome, Scratch};
+use ir3_semantics::interp::{End, Outcome, OutputRow, Scratch};
 use ir3_semantics::support::panics::catch;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A word of a storage buffer in which the device and the interpreter differ.
+/// A word of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Of a buffer or an image, whose texels have four words each.
+    Memory(MemoryName, u32),
+    /// A component of a pixel of a colour attachment, which is a lane.
+    Color {
+        /// The attachment.
+        location: u32,
+        /// The lane.
+        lane: u32,
+        /// The component.
+        component: u32,
+    },
+}
+
+impl Place {
+    /// The resource.
+    #[must_use]
+    pub fn resource(&self) -> String {
+        match self {
+            Self::Memory(name, _) => name.to_string(),
+            Self::Color { location, .. } => format!("color {location}"),
+        }
+    }
+
+    /// The place in the resource, in bytes. A pixel has 16.
+    #[must_use]
+    pub const fn byte(&self) -> u32 {
+        match self {
+            Self::Memory(_, word) => 4 * *word,
+            Self::Color { lane, component, .. } => 16 * *lane + 4 * *component,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(name, word) => write!(f, "{name} byte {}", word * 4),
+            Self::Color { location, lane, component } => {
+                write!(f, "color {location}.{} of lane {lane}", ["x", "y", "z", "w"][*component as usize % 4])
+            }
+        }
+    }
+}
+
+/// A word in which the device and the interpreter differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The buffer.
-    pub buffer: Binding,
     /// The word.
-    pub word: u32,
+    pub place: Place,
     /// The word in the interpreter.
     pub expected: u32,
     /// The word on the device.
@@ -36,9 +83,8 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { buffer, word, expected, actual, open, is_stored } = self;
-        let name = MemoryName::of(Space::Ssbo, *buffer);
-        write!(f, "{name} byte {}: expected {expected:#010x}, got {actual:#010x}", word * 4)?;
+        let Self { place, expected, actual, open, is_stored } = self;
+        write!(f, "{place}: expected {expected:#010x}, got {actual:#010x}")?;
         if *open != 0 {
             write!(f, " (open bits {open:#010x})")?;
         }
@@ -171,24 +217,42 @@ impl Observation {
 /// The differences of a verdict that are listed.
 const LISTED: usize = 64;
 
-/// The environment of a prepared program on a device: one workgroup.
-fn environment(env: &Env, shader: &Shader, properties: &Properties, layout: Layout) -> Env {
+/// The environment of a prepared program on a device: a quad, or workgroups of which it has the first one.
+///
+/// # Errors
+/// If the device has no such environment.
+fn environment(
+    env: &Env,
+    shader: &Shader,
+    properties: &Properties,
+    layout: Layout,
+    groups: u32,
+) -> Result<Env, String> {
     let lanes = lanes_of(shader);
     let mut env = env.clone();
     env.aliases = Some(Aliasing::Disjoint);
     env.lanes = Some(first_lanes(lanes));
-    env.device = Some(DeviceRules { buffer_bytes: layout.buffer_bytes(lanes), modes: Some(properties.floats) });
+    env.device = Some(DeviceRules {
+        buffer_bytes: layout.buffer_bytes(lanes * groups),
+        image_width: layout.image_width(lanes * groups),
+        modes: Some(properties.floats),
+    });
     for component in 0..3 {
+        let count = if component == 0 { groups } else { 1 };
         env.system.insert(format!("WorkgroupId.{component}"), vec![0]);
         env.system.insert(format!("BaseWorkgroupId.{component}"), vec![0]);
-        env.system.insert(format!("NumWorkgroups.{component}"), vec![1]);
+        env.system.insert(format!("NumWorkgroups.{component}"), vec![count]);
     }
     env.system.insert("SubgroupSize.0".to_owned(), vec![properties.subgroup_size]);
     env.system.insert("SubgroupId.0".to_owned(), vec![0]);
-    env
+    if shader.stage == Stage::Fragment {
+        fragments::environment(&mut env, shader)?;
+    }
+    Ok(env)
 }
 
-/// The expected contents of a storage buffer.
+/// The expected contents of a word.
+#[derive(Clone, Copy)]
 struct Expected {
     value: u32,
     open: u32,
@@ -207,13 +271,19 @@ pub fn observe(
     mistake: Option<&Mistake>,
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
-    let mut preparation = Preparation { layout: Layout::Shared, flushes: false };
+    let groups = groups_of(shader);
+    // Nothing orders the lanes of two workgroups.
+    let layout = if groups > 1 { Layout::Private } else { Layout::Shared };
+    let mut preparation = Preparation { layout, flushes: false };
     loop {
         let prepared = match prepare(shader, device.properties(), preparation) {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Observation::excluded(why)),
         };
-        let env = environment(env, &prepared.shader, device.properties(), preparation.layout);
+        let env = match environment(env, &prepared.shader, device.properties(), preparation.layout, groups) {
+            Ok(env) => env,
+            Err(why) => return Ok(Observation::excluded(why)),
+        };
         let mut seen = observe_prepared(device, &prepared.shader, &env, mistake, scratch)?;
         let is_open = matches!(seen.verdict, Verdict::Excluded(_) | Verdict::NothingCompared);
         match (seen.races, preparation) {
@@ -239,35 +309,27 @@ fn observe_prepared(
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
     let Some(rules) = env.device else { return Ok(Observation::excluded("an environment without a device")) };
-    let lanes = lanes_of(shader);
     let planted = mistake.map(|mistake| mistake.planted(shader));
     let decoded = match Decoded::new(planted.as_ref().unwrap_or(shader)) {
         Ok(decoded) => decoded,
         Err(why) => return Ok(Observation::excluded(format!("the interpreter does not support {}", why.what))),
     };
-    let (outcome, trace) = scratch.traced(|scratch| decoded.run(env, env.fuel(), scratch));
-    match &outcome.end {
-        End::Finished => {}
-        End::OutOfFuel => return Ok(Observation::excluded("a run without an end")),
-        End::Undefined { reason, .. } => {
-            return Ok(Observation { freedoms: outcome.freedoms, ..Observation::excluded(reason.to_string()) });
-        }
-    }
-    if let Some(race) = first_race(&trace, first_lanes(lanes)) {
-        let races = matches!(race, Race::Data | Race::AtomicOrder);
-        return Ok(Observation { races, ..Observation::excluded(race.name()) });
-    }
+    let groups = env.system.get("NumWorkgroups.0").and_then(|count| count.first().copied()).unwrap_or(1);
+    let runs = match Runs::new(&decoded, shader, env, groups, scratch) {
+        Ok(runs) => runs,
+        Err(seen) => return Ok(*seen),
+    };
     let floats = rules.modes.unwrap_or_default();
-    let modes = Modes { floats, reconverges: device.properties().reconverges };
+    let modes = Modes { floats, reconverges: device.properties().reconverges, compares_bits: true };
     let module = match catch(|| Module::for_device(shader, modes)) {
         Ok(Ok(module)) => module,
         Ok(Err(why)) => return Ok(Observation::excluded(why.to_string())),
         Err(_) => return Ok(Observation::excluded("a translation to SPIR-V that panics")),
     };
-    let job = Job::new(module.words(), module.descriptors(), env, rules.buffer_bytes);
+    let job = Job::new(shader, &module, env, groups);
     let execution = device.execute(&job)?;
     let seen = |verdict| Observation {
-        freedoms: outcome.freedoms.clone(),
+        freedoms: runs.freedoms.clone(),
         module: job.module.clone(),
         ..Observation::new(verdict)
     };
@@ -277,12 +339,12 @@ fn observe_prepared(
         kind => return Ok(seen(Verdict::Refused(kind, execution.detail))),
     }
     let loose = Env { device: Some(rules.loose()), ..env.clone() };
-    let loose = decoded.run(&loose, env.fuel(), scratch);
-    let mut contents = execution.words.chunks(job.storage_words().max(1));
-    let (verdict, words) = compare(&job, &outcome, &loose, contents.next().unwrap_or_default());
+    let loose: Vec<Outcome> = of_groups(&loose, groups).map(|env| decoded.run(&env, env.fuel(), scratch)).collect();
+    let mut contents = execution.words.chunks(job.answer_words().max(1));
+    let (verdict, words) = compare(&job, &runs.outcomes, &loose, contents.next().unwrap_or_default());
     if let Some(second) = contents.next() {
         // Open bits may differ each time.
-        let (again, _) = compare(&job, &outcome, &loose, second);
+        let (again, _) = compare(&job, &runs.outcomes, &loose, second);
         if again != verdict {
             return Ok(Observation { words, ..seen(Verdict::Fault(Kind::Unstable, execution.detail)) });
         }
@@ -290,56 +352,160 @@ fn observe_prepared(
     Ok(Observation { words, ..seen(verdict) })
 }
 
-/// Compares the contents of the storage buffers of a job after its execution.
-fn compare(job: &Job, outcome: &Outcome, loose: &Outcome, actual: &[u32]) -> (Verdict, WordCounts) {
-    let stored = |of: &Outcome| -> FxHashMap<(Binding, u32), Expected> {
-        let words = of.memory.iter().filter(|word| word.space == Space::Ssbo);
-        words.map(|word| ((word.binding, word.word), Expected { value: word.value, open: word.poison })).collect()
-    };
-    let (strict, loose) = (stored(outcome), stored(loose));
-    let (mut words, mut count, mut differences) = (WordCounts::default(), 0, Vec::new());
-    let mut rest = actual;
-    for buffer in &job.buffers {
-        let Some(id) = buffer.storage() else { continue };
-        let Some((contents, more)) = rest.split_at_checked(buffer.words.len()) else {
-            return (Verdict::Refused(Kind::Failed, "an answer that is too short".to_owned()), words);
-        };
-        rest = more;
-        for ((&initial, &actual), word) in buffer.words.iter().zip(contents).zip(0..) {
-            let expected = strict.get(&(id, word));
-            let is_stored = expected.is_some();
-            let (value, open) = expected.map_or((initial, 0), |expected| (expected.value, expected.open));
-            if (value ^ actual) & !open != 0 {
-                count += 1;
-                if differences.len() < LISTED {
-                    differences.push(Difference { buffer: id, word, expected: value, actual, open, is_stored });
+/// The environments of workgroups.
+fn of_groups(env: &Env, groups: u32) -> impl Iterator<Item = Env> + '_ {
+    (0..groups).map(|group| {
+        let mut env = env.clone();
+        env.system.insert("WorkgroupId.0".to_owned(), vec![group]);
+        env
+    })
+}
+
+/// The runs of the workgroups of a dispatch, each from the memory at its beginning, as none accesses what another one writes.
+struct Runs {
+    outcomes: Vec<Outcome>,
+    freedoms: BTreeSet<&'static str>,
+}
+
+impl Runs {
+    /// Runs a program.
+    ///
+    /// # Errors
+    /// The observation of a program that has no meaning, or none that is known.
+    fn new(
+        decoded: &Decoded,
+        shader: &Shader,
+        env: &Env,
+        groups: u32,
+        scratch: &mut Scratch,
+    ) -> Result<Self, Box<Observation>> {
+        let lanes = first_lanes(lanes_of(shader));
+        let (mut own, mut accesses) = (Self { outcomes: Vec::new(), freedoms: BTreeSet::new() }, Vec::new());
+        for env in of_groups(env, groups) {
+            let (outcome, trace) = scratch.traced(|scratch| decoded.run(&env, env.fuel(), scratch));
+            match &outcome.end {
+                End::Finished => {}
+                End::OutOfFuel => return Err(Observation::excluded("a run without an end").into()),
+                End::Undefined { reason, .. } => {
+                    let freedoms = outcome.freedoms;
+                    return Err(Observation { freedoms, ..Observation::excluded(reason.to_string()) }.into());
                 }
             }
-            if is_stored {
-                let agrees = || loose.get(&(id, word)).is_some_and(|it| (it.value ^ actual) & !it.open == 0);
-                match open {
-                    0 => words.exact += 1,
-                    u32::MAX if agrees() => words.agreed += 1,
-                    u32::MAX => words.open += 1,
-                    _ => words.partly += 1,
-                }
+            if shader.stage == Stage::Fragment && decoded.reads_lanes() && outcome.helpers & lanes != 0 {
+                // They may be inactive there, or not.
+                return Err(Observation::excluded("operations on subgroups with helper lanes").into());
+            }
+            if let Some(race) = first_race(&trace, lanes) {
+                let races = matches!(race, Race::Data | Race::AtomicOrder);
+                return Err(Observation { races, ..Observation::excluded(race.name()) }.into());
+            }
+            accesses.push(GroupAccesses::of(&trace));
+            own.freedoms.extend(&outcome.freedoms);
+            own.outcomes.push(outcome);
+        }
+        let pairs = accesses.iter().enumerate();
+        let race = pairs.flat_map(|(i, a)| accesses[..i].iter().map(move |b| (a, b))).any(|(a, b)| a.race_with(b));
+        if race { Err(Observation::excluded("a data race of two workgroups").into()) } else { Ok(own) }
+    }
+}
+
+/// The words of resources that runs store, which are of no two of them.
+fn stored(runs: &[Outcome]) -> FxHashMap<(Space, Binding, u32), Expected> {
+    let words = runs.iter().flat_map(|run| &run.memory);
+    words.map(|it| ((it.space, it.binding, it.word), Expected { value: it.value, open: it.poison })).collect()
+}
+
+/// The comparison of an execution.
+#[derive(Default)]
+struct Comparison {
+    words: WordCounts,
+    count: usize,
+    differences: Vec<Difference>,
+}
+
+impl Comparison {
+    /// Compares a word. `initial` is what it was before, `expected` and `loose` what the runs store there.
+    fn word(&mut self, place: Place, actual: u32, initial: u32, expected: Option<Expected>, loose: Option<Expected>) {
+        let is_stored = expected.is_some();
+        let Expected { value, open } = expected.unwrap_or(Expected { value: initial, open: 0 });
+        if (value ^ actual) & !open != 0 {
+            self.count += 1;
+            if self.differences.len() < LISTED {
+                self.differences.push(Difference { place, expected: value, actual, open, is_stored });
+            }
+        }
+        if is_stored {
+            let agrees = || loose.is_some_and(|it| (it.value ^ actual) & !it.open == 0);
+            match open {
+                0 => self.words.exact += 1,
+                u32::MAX if agrees() => self.words.agreed += 1,
+                u32::MAX => self.words.open += 1,
+                _ => self.words.partly += 1,
             }
         }
     }
-    let verdict = match count {
-        0 if words.exact + words.partly == 0 => Verdict::NothingCompared,
+
+    /// Compares a colour attachment. Pixels of lanes that ended, or that are helpers, are as they were.
+    fn color(&mut self, location: u32, [run, loose]: [&Outcome; 2], actual: &[u32]) {
+        for (at, &actual) in (0..).zip(actual) {
+            let (lane, component) = (at / 4, at % 4);
+            let place = Place::Color { location, lane, component };
+            if (run.killed | run.helpers) >> lane & 1 != 0 {
+                self.word(place, actual, CLEAR[component as usize], None, None);
+                continue;
+            }
+            let of = |run: &Outcome| {
+                let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (location, component);
+                let row = run.outputs.rows().iter().find(is_it)?;
+                let open = if row.poison >> lane & 1 == 0 { 0 } else { u32::MAX };
+                Some(Expected { value: row.values[lane as usize], open })
+            };
+            // A live lane leaves undefined what it does not store.
+            if let Some(expected) = of(run) {
+                self.word(place, actual, 0, Some(expected), of(loose));
+            }
+        }
+    }
+}
+
+/// Compares the contents of the resources of a job after its execution.
+fn compare(job: &Job, runs: &[Outcome], loose: &[Outcome], actual: &[u32]) -> (Verdict, WordCounts) {
+    let (strict, free) = (stored(runs), stored(loose));
+    let mut own = Comparison::default();
+    let mut rest = actual;
+    let short = || Verdict::Refused(Kind::Failed, "an answer that is too short".to_owned());
+    for resource in &job.resources {
+        let Some((space, id)) = resource.memory() else { continue };
+        let Some((contents, more)) = rest.split_at_checked(resource.words.len()) else { return (short(), own.words) };
+        rest = more;
+        for ((&initial, &actual), number) in resource.words.iter().zip(contents).zip(0..) {
+            let word = resource.word_of(number);
+            let key = (space, id, word);
+            let place = Place::Memory(MemoryName::of(space, id), word);
+            own.word(place, actual, initial, strict.get(&key).copied(), free.get(&key).copied());
+        }
+    }
+    if let ([run], [free]) = (runs, loose) {
+        let words = 4 * fragments::QUAD as usize;
+        for location in 0..job.colors() {
+            let Some((contents, more)) = rest.split_at_checked(words) else { return (short(), own.words) };
+            rest = more;
+            own.color(location, [run, free], contents);
+        }
+    }
+    let verdict = match own.count {
+        0 if own.words.exact + own.words.partly == 0 => Verdict::NothingCompared,
         0 => Verdict::Equal,
-        count => Verdict::Differs(count, differences),
+        count => Verdict::Differs(count, own.differences),
     };
-    (verdict, words)
+    (verdict, own.words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ir3_programs::generator::{Features, Profile};
-    use ir3_programs::spirv::{DescribedBuffer, Descriptor};
-    use ir3_programs::vulkan::{JobBuffer, Library};
+    use ir3_programs::vulkan::Library;
     use ir3_semantics::environment::device::FloatModes;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
@@ -354,16 +520,20 @@ mod tests {
         let shader = ir3_compiler::nir::read(TEXT).expect("a program");
         let decoded = Decoded::new(&shader).expect("a program that can be run");
         let modes = FloatModes { keeps_specials: [true; 3], rounds_to_even: [true; 3], ..FloatModes::default() };
-        let rules = DeviceRules { buffer_bytes: 8, modes: Some(modes) };
+        let rules = DeviceRules { buffer_bytes: 8, modes: Some(modes), ..DeviceRules::default() };
         let consts = consts.into_iter().zip(0..).map(|(word, at)| (at, word)).collect();
         let env = Env { device: Some(rules), lanes: Some(1), consts, ..Env::from_seed(1) };
         let loose = Env { device: Some(rules.loose()), ..env.clone() };
         let mut scratch = Scratch::default();
-        let [outcome, loose] = [&env, &loose].map(|env| decoded.run(env, env.fuel(), &mut scratch));
-        let buffer = DescribedBuffer::Storage(Binding::bound(0));
-        let descriptor = Descriptor { buffer, set: 0, binding: 64, element: 0 };
-        let buffers = vec![JobBuffer { descriptor, words: vec![5, 6] }];
-        compare(&Job { module: Vec::new(), pushed: Vec::new(), buffers }, &outcome, &loose, &actual)
+        let runs = [&env, &loose].map(|env| decoded.run(env, env.fuel(), &mut scratch));
+        let module = Module::of(&shader).expect("a module");
+        let mut job = Job::new(&shader, &module, &env, 1);
+        for resource in &mut job.resources {
+            if resource.memory().is_some() {
+                resource.words = vec![5, 6];
+            }
+        }
+        compare(&job, &runs[..1], &runs[1..], &actual)
     }
 
     #[test]
@@ -371,7 +541,7 @@ mod tests {
         let (one, two, nan) = (0x3f80_0000, 0x4000_0000, 0x7fc0_0000);
         assert_eq!(verdict([one, one], [two, 6]), (Verdict::Equal, WordCounts { exact: 1, ..WordCounts::default() }));
         let differs = |verdict: Verdict| match verdict {
-            Verdict::Differs(count, list) => Some((count, list[0].word, list[0].is_stored)),
+            Verdict::Differs(count, list) => Some((count, list[0].place.byte() / 4, list[0].is_stored)),
             _ => None,
         };
         assert_eq!(differs(verdict([one, one], [two + 1, 6]).0), Some((1, 0, true)));

@@ -4,7 +4,7 @@ use ir3_compiler::nir::Scope;
 use ir3_semantics::environment::aliases::MemoryName;
 use ir3_semantics::environment::memory::{AccessKind, AccessTrace, Space, TracedAccess, TracedEvent, TracedSync};
 use ir3_semantics::environment::sync::{Fence, Sync};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The reason why a run is undefined, or depends on the order of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +97,43 @@ pub fn first_race(trace: &AccessTrace, lanes: u64) -> Option<Race> {
     order
 }
 
+/// The words of memory that lanes of all workgroups see, which one of them accesses.
+#[derive(Default)]
+pub struct GroupAccesses {
+    loads: FxHashSet<(MemoryName, u32)>,
+    writes: FxHashSet<(MemoryName, u32)>,
+}
+
+impl GroupAccesses {
+    /// The accesses of a run.
+    #[must_use]
+    pub fn of(trace: &AccessTrace) -> Self {
+        let mut own = Self::default();
+        for event in &trace.events {
+            let TracedEvent::Access(TracedAccess { kind, array, words, .. }) = event else { continue };
+            if matches!(array.space, Space::Shared | Space::Scratch) {
+                continue;
+            }
+            let set = if *kind == AccessKind::Load { &mut own.loads } else { &mut own.writes };
+            set.extend(words.iter().map(|word| (*array, word.word)));
+        }
+        own
+    }
+
+    /// Returns true if one workgroup writes a word that the other one accesses: nothing orders them.
+    #[must_use]
+    pub fn race_with(&self, other: &Self) -> bool {
+        let meets = |a: &Self, b: &Self| a.writes.iter().any(|word| b.writes.contains(word) || b.loads.contains(word));
+        meets(self, other) || meets(other, self)
+    }
+}
+
 /// Returns true if a fence with a barrier orders the accesses to a memory of all lanes of a workgroup.
 fn orders(fence: &Fence, space: Space) -> bool {
     let covers = match space {
         Space::Ssbo => fence.buffers,
         Space::Shared => fence.shared,
+        Space::Image => fence.images,
         _ => false,
     };
     covers && fence.acquires && fence.releases && fence.scope as u8 >= Scope::Workgroup as u8

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::interface::Variable;
 use super::values::Kind;
-use super::{DescribedBuffer, Descriptor, Emitter, NoForm, binding, no_form, refs};
+use super::{Described, Descriptor, Emitter, NoForm, TexelShape, binding, no_form, refs};
 
 /// A kind of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +74,8 @@ pub(super) struct Resource {
     pub is_non_uniform: bool,
     /// A texel buffer, whose arrays have capabilities of their own.
     pub is_texel_buffer: bool,
+    /// The shape of an image.
+    pub texels: Option<TexelShape>,
 }
 
 impl Resource {
@@ -86,6 +88,7 @@ impl Resource {
             plus: None,
             is_non_uniform: access.contains(Access::NON_UNIFORM),
             is_texel_buffer: false,
+            texels: None,
         };
         let mut index = def;
         if let InstrData::Intrinsic(handle) = &function.instrs[function.defs[def].instr]
@@ -111,7 +114,15 @@ impl Resource {
         };
         let mut own = match tex.src(handle) {
             Some(def) => Self::of(function, class, def, Access::empty()),
-            None => Self { class, set: None, number, plus: None, is_non_uniform: false, is_texel_buffer: false },
+            None => Self {
+                class,
+                set: None,
+                number,
+                plus: None,
+                is_non_uniform: false,
+                is_texel_buffer: false,
+                texels: None,
+            },
         };
         own.is_non_uniform = is_non_uniform;
         if let Some(offset) = tex.src(offset) {
@@ -215,11 +226,11 @@ impl Emitter<'_> {
         }
         if !is_array || resource.number >= IN_ARRAY {
             let (set, binding) = self.place(resource)?;
-            self.describe(resource.class, resource.set, resource.number, (set, binding, 0));
+            self.describe(resource, resource.number, (set, binding, 0))?;
             return Ok(self.bound(Variable::Bound(set, binding, ty), ty, class));
         }
         let (set, binding) = self.place(&Resource { number: 0, ..*resource })?;
-        (0..IN_ARRAY).for_each(|number| self.describe(resource.class, resource.set, number, (set, binding, number)));
+        (0..IN_ARRAY).try_for_each(|number| self.describe(resource, number, (set, binding, number)))?;
         let length = self.number(IN_ARRAY);
         let all = self.b.type_array(ty, length);
         let variable = self.bound(Variable::Bound(set, binding, all), all, class);
@@ -247,15 +258,24 @@ impl Emitter<'_> {
         Ok(element)
     }
 
-    /// Records the descriptor of a buffer.
-    fn describe(&mut self, class: Class, of: Option<u32>, number: u32, (set, binding, element): (u32, u32, u32)) {
-        let id = ResourceId::new(of, number);
-        let buffer = match class {
-            Class::UniformBuffer => DescribedBuffer::Uniform(id),
-            Class::StorageBuffer => DescribedBuffer::Storage(id),
-            Class::Image | Class::Texture | Class::Sampler => return,
+    /// Records the descriptor of a resource.
+    fn describe(&mut self, of: &Resource, number: u32, (set, binding, element): (u32, u32, u32)) -> Result<(), NoForm> {
+        let id = ResourceId::new(of.set, number);
+        let resource = match (of.class, of.texels) {
+            (Class::UniformBuffer, _) => Described::Uniform(id),
+            (Class::StorageBuffer, _) => Described::Storage(id),
+            (Class::Image, Some(shape)) => Described::Image(id, shape),
+            (Class::Texture, Some(shape)) => Described::Texture(id, shape),
+            (Class::Sampler, _) => Described::Sampler(id),
+            (Class::Image | Class::Texture, None) => return Ok(()),
         };
-        self.used.insert(Descriptor { buffer, set, binding, element });
+        let place = |it: &&Descriptor| (it.set, it.binding, it.element) == (set, binding, element);
+        let known = self.used.iter().find(place);
+        if self.modes.compares_bits && known.is_some_and(|known| known.resource != resource) {
+            return no_form("a descriptor of images of two shapes or formats");
+        }
+        self.used.insert(Descriptor { resource, set, binding, element });
+        Ok(())
     }
 
     /// Marks a pointer or a loaded handle as one that may differ between lanes, if its descriptor may.

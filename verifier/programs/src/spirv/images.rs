@@ -6,7 +6,7 @@ use rspirv::spirv::{self, Capability, Dim, ImageFormat, ImageOperands, StorageCl
 
 use super::descriptors::{Class, Resource};
 use super::values::{Kind, Ty};
-use super::{Emitter, NoForm, no_form, refs};
+use super::{Emitter, NoForm, TexelDim, TexelFormat, TexelShape, no_form, refs};
 
 /// The format of an image, and the capability that it needs.
 fn format(format: Format) -> Result<(ImageFormat, Option<Capability>), NoForm> {
@@ -80,6 +80,13 @@ impl Emitter<'_> {
         }
         let mut resource = Resource::of(self.function, Class::Image, intrinsic.srcs[0], indices.access());
         resource.is_texel_buffer = dim == ImageDim::Buf;
+        let texels = match format {
+            ImageFormat::R32ui => TexelFormat::R32Uint,
+            ImageFormat::Rgba32ui => TexelFormat::Rgba32Uint,
+            _ => TexelFormat::Other,
+        };
+        resource.texels =
+            Some(TexelShape { dim: TexelDim::of(spirv_dim, has_samples), is_array: array, format: texels });
         let texel = self.texel(kind);
         let sampled = self.sampled(texel.of(1), is_signed);
         let image_type = self.b.type_image(sampled, spirv_dim, 0, array.into(), has_samples.into(), 2, format, None);

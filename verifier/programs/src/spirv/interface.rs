@@ -69,7 +69,11 @@ impl Emitter<'_> {
             IntrinsicOp::LoadInput => Interpolation::None,
             _ => self.interpolation(intrinsic.srcs[0])?,
         };
-        let kind = if interpolation == Interpolation::None { self.kinds[def] } else { Kind::Float };
+        let kind = match interpolation {
+            Interpolation::None if self.modes.compares_bits && stage == Stage::Fragment => Kind::Uint,
+            Interpolation::None => self.kinds[def],
+            _ => Kind::Float,
+        };
         let bits = self.function.defs[def].bit_size;
         if !matches!(bits, 16 | 32) {
             return no_form(format_args!("an input of {bits} bits"));
@@ -205,7 +209,7 @@ impl Emitter<'_> {
         let Some(offset) = self.function.as_const_scalar(intrinsic.srcs[1]) else {
             return no_form("an output at a computed location");
         };
-        let mut source = self.ty(data);
+        let mut source = self.output_type(data);
         let is_half = source.bits == 16;
         if !matches!(source.bits, 16 | 32) {
             return no_form(format_args!("an output of {} bits", source.bits));
@@ -277,6 +281,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The type of a value that is stored to an output.
+    fn output_type(&self, data: Def) -> Ty {
+        match self.ty(data) {
+            ty if self.modes.compares_bits && self.shader.stage == Stage::Fragment => Ty { kind: Kind::Uint, ..ty },
+            ty => ty,
+        }
+    }
+
     /// Finds the types of outputs: that of the one store to a location, or four components where there are several.
     pub fn plan_outputs(&mut self) {
         let function = self.function;
@@ -289,7 +301,7 @@ impl Emitter<'_> {
             let offset = function.as_const_scalar(intrinsic.srcs[1]).unwrap_or(0) as u32;
             let location = ["VARYING_SLOT_VAR", "FRAG_RESULT_DATA"].iter().find_map(|prefix| numbered(&name, prefix));
             let location = location.unwrap_or(0) + offset;
-            let ty = Ty { bits: 32, ..self.ty(intrinsic.srcs[0]) };
+            let ty = Ty { bits: 32, ..self.output_type(intrinsic.srcs[0]) };
             let is_whole = intrinsic.indices.component() == 0
                 && u32::from(intrinsic.indices.write_mask()) == (1 << ty.components) - 1;
             let ty = if is_whole { ty } else { ty.of(4) };

@@ -31,6 +31,16 @@ impl Emitter<'_> {
                 self.act(spirv::Op::DemoteToHelperInvocation, Vec::new());
                 return Ok(());
             }
+            I::IsHelperInvocation => {
+                let Some(def) = intrinsic.def else { return Ok(()) };
+                if self.ty(def) != Ty::BOOL {
+                    return no_form("`is_helper_invocation` that is no truth value");
+                }
+                self.demotes();
+                let ty = self.type_id(Ty::BOOL);
+                self.emit_as(self.ids[def], spirv::Op::IsHelperInvocationEXT, ty, Vec::new());
+                return Ok(());
+            }
             I::ImageLoad | I::ImageStore | I::ImageAtomic | I::ImageAtomicSwap | I::ImageSize => {
                 return self.image(intrinsic);
             }

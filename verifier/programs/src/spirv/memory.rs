@@ -10,7 +10,7 @@ use rspirv::spirv::{self, Capability, Decoration, StorageClass, Word};
 use super::descriptors::{Class, Resource};
 use super::interface::Variable;
 use super::values::{Kind, Ty};
-use super::{DescribedBuffer, Descriptor, Emitter, NoForm, binding, no_form, refs};
+use super::{Described, Descriptor, Emitter, NoForm, binding, no_form, refs};
 
 /// The type of a block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -257,8 +257,8 @@ impl Emitter<'_> {
 
     fn constant_file(&mut self) -> Word {
         let layout = self.layout(Layout::Uniform);
-        let buffer = DescribedBuffer::Constants;
-        self.used.insert(Descriptor { buffer, set: 0, binding: binding::CONSTANTS, element: 0 });
+        let buffer = Described::Constants;
+        self.used.insert(Descriptor { resource: buffer, set: 0, binding: binding::CONSTANTS, element: 0 });
         self.bound(Variable::Bound(0, binding::CONSTANTS, layout), layout, StorageClass::Uniform)
     }
 

@@ -40,7 +40,7 @@ use std::fmt;
 
 pub use changes::{Change, Changeable};
 pub use memory::PUSHED_WORDS;
-pub use textures::has_layers;
+pub use textures::{form_of, has_layers};
 
 use descriptors::Class;
 use interface::Variable;
@@ -81,13 +81,24 @@ fn no_form<T>(what: impl fmt::Display) -> Result<T, NoForm> {
 }
 
 /// A module with one entry point, `main`.
-pub struct Module(dr::Module, Vec<Descriptor>);
+pub struct Module {
+    module: dr::Module,
+    descriptors: Vec<Descriptor>,
+    inputs: Vec<FragmentInput>,
+}
 
-/// A buffer of a program, and its descriptor.
+/// The declarations of a module.
+#[derive(Default)]
+struct Declared {
+    descriptors: Vec<Descriptor>,
+    inputs: Vec<FragmentInput>,
+}
+
+/// A resource of a program, and its descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Descriptor {
-    /// The buffer.
-    pub buffer: DescribedBuffer,
+    /// The resource.
+    pub resource: Described,
     /// The descriptor set.
     pub set: u32,
     /// The binding in the set.
@@ -96,15 +107,62 @@ pub struct Descriptor {
     pub element: u32,
 }
 
-/// A buffer that has a descriptor.
+/// A resource that has a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DescribedBuffer {
+pub enum Described {
     /// The constant file.
     Constants,
     /// A uniform buffer.
     Uniform(ResourceId),
     /// A storage buffer.
     Storage(ResourceId),
+    /// A storage image.
+    Image(ResourceId, TexelShape),
+    /// A sampled image.
+    Texture(ResourceId, TexelShape),
+    /// A sampler.
+    Sampler(ResourceId),
+}
+
+/// The shape and the texels of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TexelShape {
+    /// The dimensions.
+    pub dim: TexelDim,
+    /// It has layers.
+    pub is_array: bool,
+    /// The texels.
+    pub format: TexelFormat,
+}
+
+/// The dimensions of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TexelDim {
+    /// One.
+    D1,
+    /// Two.
+    D2,
+    /// Three.
+    D3,
+    /// The faces of a cube.
+    Cube,
+    /// A buffer of texels.
+    Buffer,
+    /// Two, of several samples.
+    Samples,
+}
+
+/// The texels of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TexelFormat {
+    /// One word.
+    R32Uint,
+    /// Four words.
+    Rgba32Uint,
+    /// Four floats.
+    Rgba32Float,
+    /// Others.
+    Other,
 }
 
 /// The execution modes of a module for a device.
@@ -114,6 +172,18 @@ pub struct Modes {
     pub floats: FloatModes,
     /// Invocations reconverge as early as they can.
     pub reconverges: bool,
+    /// Outputs of fragments, and inputs that are not interpolated, are words, whatever their type is, and a descriptor has one type: bits
+    /// are compared.
+    pub compares_bits: bool,
+}
+
+/// An input of a fragment shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FragmentInput {
+    /// The location.
+    pub location: u32,
+    /// Its four components are floats, which are interpolated; else they are words.
+    pub is_float: bool,
 }
 
 impl Module {
@@ -130,16 +200,21 @@ impl Module {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn for_device(shader: &Shader, modes: Modes) -> Result<Self, NoForm> {
-        let mut emitter = Emitter::new(shader)?;
-        emitter.modes = modes;
-        let mut used = Vec::new();
-        let module = emitter.finish(&mut used)?;
-        Ok(Self(module, used))
+        let emitter = Emitter::new(shader, modes)?;
+        let mut declared = Declared::default();
+        let module = emitter.finish(&mut declared)?;
+        let Declared { descriptors, inputs } = declared;
+        Ok(Self { module, descriptors, inputs })
     }
 
-    /// The buffers that it declares.
+    /// The resources that it declares.
     pub fn descriptors(&self) -> &[Descriptor] {
-        &self.1
+        &self.descriptors
+    }
+
+    /// The inputs that have a location, if it is a fragment shader.
+    pub fn inputs(&self) -> &[FragmentInput] {
+        &self.inputs
     }
 
     /// The instructions that have no form in SPIR-V, or need one of these capabilities.
@@ -147,7 +222,15 @@ impl Module {
     /// # Errors
     /// As [`of`](Self::of), for constructs that are no single instruction.
     pub fn missing(shader: &Shader, lacking: &[Capability]) -> Result<Vec<(Instr, NoForm)>, NoForm> {
-        let mut emitter = Emitter::new(shader)?;
+        Self::missing_for(shader, lacking, Modes::default())
+    }
+
+    /// The same, with these execution modes.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), for constructs that are no single instruction.
+    pub fn missing_for(shader: &Shader, lacking: &[Capability], modes: Modes) -> Result<Vec<(Instr, NoForm)>, NoForm> {
+        let mut emitter = Emitter::new(shader, modes)?;
         emitter.probe = Some(Probe { lacking, needed: None, missing: Vec::new() });
         emitter.run()?;
         Ok(emitter.probe.map(|probe| probe.missing).unwrap_or_default())
@@ -155,7 +238,7 @@ impl Module {
 
     /// The words of the module.
     pub fn words(&self) -> Vec<u32> {
-        self.0.assemble()
+        self.module.assemble()
     }
 
     /// The bytes of the module, the least significant byte of a word first.
@@ -165,7 +248,7 @@ impl Module {
 
     /// The instructions in function bodies, without labels, variables and returns.
     pub fn instruction_count(&self) -> usize {
-        let blocks = self.0.functions.iter().flat_map(|function| &function.blocks);
+        let blocks = self.module.functions.iter().flat_map(|function| &function.blocks);
         let counted = |instr: &&dr::Instruction| !matches!(instr.class.opcode, spirv::Op::Variable | spirv::Op::Return);
         blocks.flat_map(|block| &block.instructions).filter(counted).count()
     }
@@ -174,7 +257,7 @@ impl Module {
 impl fmt::Display for Module {
     /// Writes the module as `spirv-dis` does, for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&rspirv::binary::Disassemble::disassemble(&self.0))
+        f.write_str(&rspirv::binary::Disassemble::disassemble(&self.module))
     }
 }
 
@@ -233,7 +316,7 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(shader: &'a Shader) -> Result<Self, NoForm> {
+    fn new(shader: &'a Shader, modes: Modes) -> Result<Self, NoForm> {
         let function = &shader.entry;
         let controls = FloatControls::of(&shader.info).or_else(no_form)?;
         let mut b = dr::Builder::new();
@@ -267,7 +350,7 @@ impl<'a> Emitter<'a> {
             arrays: descriptors::arrays(function),
             far: Vec::new(),
             probe: None,
-            modes: Modes::default(),
+            modes,
             used: BTreeSet::new(),
         };
         this.capability(Capability::Shader);
@@ -305,9 +388,17 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    fn finish(mut self, used: &mut Vec<Descriptor>) -> Result<dr::Module, NoForm> {
+    fn finish(mut self, declared: &mut Declared) -> Result<dr::Module, NoForm> {
         let model = self.run()?;
-        used.extend(&self.used);
+        declared.descriptors.extend(&self.used);
+        if model == ExecutionModel::Fragment {
+            let input = |(&location, &(kind, _)): (&u32, &(Kind, u8))| FragmentInput {
+                location,
+                is_float: kind == Kind::Float,
+            };
+            declared.inputs.extend(self.inputs.iter().map(input));
+            declared.inputs.sort_unstable();
+        }
         self.mark_aliases();
         let addresses = self.capabilities.contains(&(Capability::PhysicalStorageBufferAddresses as u32));
         let addressing = match addresses {

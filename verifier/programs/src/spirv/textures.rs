@@ -4,13 +4,13 @@
 //! of gradients determines it in part; the rest is chosen by the number of the texture, so that all kinds with that
 //! many coordinates are generated.
 
-use ir3_compiler::nir::{BaseType, Def, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{BaseType, Def, Function, Tex, TexOp, TexSrcKind};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Capability, Dim, ImageFormat, ImageOperands, StorageClass, Word};
 
 use super::descriptors::{Class, Resource};
 use super::values::{Kind, Ty};
-use super::{Emitter, NoForm, no_form, refs};
+use super::{Emitter, NoForm, TexelDim, TexelFormat, TexelShape, no_form, refs};
 
 /// Returns true for the numbers of textures that are arrays, where nothing else decides.
 #[must_use]
@@ -26,20 +26,36 @@ struct Shape {
     has_samples: bool,
 }
 
-impl Emitter<'_> {
-    /// The type of a texel: 4 components of 32 bits of this kind.
-    pub fn texel(&self, kind: Kind) -> Ty {
-        Ty { kind, bits: 32, components: 4 }
+impl TexelDim {
+    /// The dimensions of an image type.
+    pub(super) const fn of(dim: Dim, has_samples: bool) -> Self {
+        match dim {
+            _ if has_samples => Self::Samples,
+            Dim::Dim1D => Self::D1,
+            Dim::Dim3D => Self::D3,
+            Dim::DimCube => Self::Cube,
+            Dim::DimBuffer => Self::Buffer,
+            _ => Self::D2,
+        }
     }
+}
 
+/// The dimensions of the texture of an instruction, and whether its last coordinate is a layer; none if it has no form.
+#[must_use]
+pub fn form_of(function: &Function, tex: &Tex) -> Option<(TexelDim, bool)> {
+    let shape = Shape::of(function, tex).ok()?;
+    Some((TexelDim::of(shape.dim, shape.has_samples), shape.is_array))
+}
+
+impl Shape {
     /// The shape of the texture of an instruction.
-    fn shape(&self, tex: &Tex) -> Result<Shape, NoForm> {
+    fn of(function: &Function, tex: &Tex) -> Result<Self, NoForm> {
         use TexSrcKind as K;
-        let count = |kind| tex.src(kind).map(|def| self.function.defs[def].num_components);
+        let count = |kind| tex.src(kind).map(|def| function.defs[def].num_components);
         let plain = |dim| Shape { dim, is_array: false, has_samples: false };
         let array = |dim| Shape { is_array: true, ..plain(dim) };
         let coordinates = match tex.op {
-            TexOp::Txs => self.function.defs[tex.def].num_components,
+            TexOp::Txs => function.defs[tex.def].num_components,
             TexOp::QueryLevels => 2,
             TexOp::TextureSamples => return Ok(Shape { has_samples: true, ..plain(Dim::Dim2D) }),
             _ => match count(K::Coord) {
@@ -72,6 +88,13 @@ impl Emitter<'_> {
             _ => return no_form(format_args!("`{}` with {coordinates} coordinates", tex.op)),
         })
     }
+}
+
+impl Emitter<'_> {
+    /// The type of a texel: 4 components of 32 bits of this kind.
+    pub fn texel(&self, kind: Kind) -> Ty {
+        Ty { kind, bits: 32, components: 4 }
+    }
 
     /// Emits a texture instruction.
     pub fn texture(&mut self, tex: &Tex) -> Result<(), NoForm> {
@@ -83,7 +106,7 @@ impl Emitter<'_> {
         if tex.sparse || tex.gather_offsets.is_some() {
             return no_form(format_args!("`{}` of this kind", tex.op));
         }
-        let shape = self.shape(tex)?;
+        let shape = Shape::of(self.function, tex)?;
         let Shape { dim, is_array, has_samples } = shape;
         match dim {
             Dim::Dim1D => self.capability(Capability::Sampled1D),
@@ -100,7 +123,9 @@ impl Emitter<'_> {
         let sampled = self.type_id(texel.of(1));
         let image_type =
             self.b.type_image(sampled, dim, 0, is_array.into(), has_samples.into(), 1, ImageFormat::Unknown, None);
-        let resource = Resource::of_tex(self.function, tex, Class::Texture);
+        let mut resource = Resource::of_tex(self.function, tex, Class::Texture);
+        let format = if kind == Kind::Float { TexelFormat::Rgba32Float } else { TexelFormat::Rgba32Uint };
+        resource.texels = Some(TexelShape { dim: TexelDim::of(dim, has_samples), is_array, format });
         let image = self.loaded(&resource, image_type)?;
         if is_query {
             return self.query(tex, image, image_type);

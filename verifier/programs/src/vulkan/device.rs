@@ -95,8 +95,8 @@ pub struct Execution {
     pub kind: Kind,
     /// The reason, in a line.
     pub detail: String,
-    /// The contents of the storage buffers of the job, in their order, if the program was executed; those of the second execution after them
-    /// if they are others.
+    /// The contents of the resources of the job that may be written, in their order, and of its colour attachments, if the program was
+    /// executed; those of the second execution after them if they are others.
     pub words: Vec<u32>,
 }
 
@@ -111,6 +111,8 @@ pub struct Properties {
     pub capabilities: FxHashSet<u32>,
     /// Invocations can be made to reconverge as early as they can.
     pub reconverges: bool,
+    /// Fragment shaders can be executed, and store to buffers.
+    pub draws: bool,
 }
 
 impl Properties {
@@ -134,6 +136,7 @@ impl Properties {
                 "specials" => own.floats.keeps_specials = widths()?,
                 "capabilities" => own.capabilities = numbers().collect::<Result<_, _>>().ok()?,
                 "reconverges" => own.reconverges = value == "1",
+                "draws" => own.draws = value == "1",
                 _ => {}
             }
         }
@@ -337,13 +340,13 @@ mod tests {
 
     #[test]
     fn properties_are_read() {
-        let line = "subgroup-size=8 to-even=16,32,64 denormals= specials=32 capabilities=1,61 reconverges=1";
+        let line = "subgroup-size=8 to-even=16,32,64 denormals= specials=32 capabilities=1,61 reconverges=1 draws=1";
         let properties = Properties::read(line).expect("properties");
         assert_eq!(properties.subgroup_size, 8);
         assert_eq!(properties.floats.rounds_to_even, [true; 3]);
         assert_eq!(properties.floats.keeps_denormals, [false; 3]);
         assert_eq!(properties.floats.keeps_specials, [false, true, false]);
-        assert!(properties.reconverges && !properties.lacking().contains(&Capability::Shader));
+        assert!(properties.reconverges && properties.draws && !properties.lacking().contains(&Capability::Shader));
         assert!(properties.lacking().contains(&Capability::Kernel));
         assert_eq!(Properties::read("subgroup-size=x"), None);
     }

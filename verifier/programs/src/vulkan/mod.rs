@@ -1,15 +1,19 @@
-//! Programs on devices of Vulkan: any driver, found by its name or its path, and a process that executes compute shaders on it.
+//! Programs on devices of Vulkan: any driver, found by its name or its path, and a process that executes compute and fragment shaders on it.
 //!
-//! [`prepare()`] makes a program one whose meaning the specification of Vulkan decides, a [`Job`] is a program with the contents of its buffers, and
+//! [`prepare()`] makes a program one whose meaning the specification of Vulkan decides, a [`Job`] is a program with the contents of its resources, and
 //! [`Device`] executes it. The process is `ir3-vulkan` (verifier/turnip): a crash, a hang and a lost device are results.
 
 mod device;
 mod driver;
 mod flush;
+pub mod fragments;
+mod insert;
 mod job;
 mod prepare;
+mod texels;
+mod vertex;
 
 pub use device::{Device, DeviceError, Execution, Kind, Properties};
 pub use driver::{Library, NoLibrary};
-pub use job::{Job, JobBuffer};
-pub use prepare::{Layout, Preparation, Prepared, lanes_of, prepare};
+pub use job::{CLEAR, Job, JobResource};
+pub use prepare::{Layout, Preparation, Prepared, groups_of, lanes_of, prepare};

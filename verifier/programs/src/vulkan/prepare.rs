@@ -1,27 +1,29 @@
 //! Programs whose meaning the specification of Vulkan decides.
 //!
-//! A program becomes a compute shader of one wave without accesses beyond its buffers, and without races if each lane has a part of each
-//! buffer for itself. The changes are changes of the program: the interpreter runs, and the device gets, what is returned.
+//! A program becomes a compute shader of one wave, or a fragment shader of one quad ([`fragments`](super::fragments)), without accesses beyond its
+//! buffers and images ([`texels`](super::texels)), and without races if each lane has a part of each buffer for itself. The changes are changes
+//! of the program: the interpreter runs, and the device gets, what is returned.
 //!
 //! - An access has its offset modulo a power of two, and no base. With [`Layout::Private`], the part of the lane is added.
 //! - A computed number of a descriptor is taken modulo the elements of the array of descriptors.
 //! - Operations on floats are exact, which forbids contraction; modes of rounding that the device has are in the header.
 //! - Operations whose results the specification leaves open for all operands are replaced, too: nothing that depends on them could be compared.
 //! - Where the device may flush denormals, operands of operations on floats can be flushed by the program ([`flush`](super::flush)).
-//! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification does not give it (filtered
-//!   texels, images and memory by address) is replaced by a move of an operand, and named.
+//! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification does not give it (memory
+//!   by address) is replaced by a move of an operand, and named.
 
 use super::flush::flush;
+use super::insert::{Before, LaneNumbers, lane_numbers};
+use super::{fragments, texels};
 use crate::generator::replace;
-use crate::spirv::Module;
+use crate::spirv::{Modes, Module};
 use crate::vulkan::Properties;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{
-    Alu, AluSrc, AtomicOp, Block, CfNode, Def, FloatControls, Function, Index, IndexKind, Indices, Instr, InstrData,
-    Intrinsic, IntrinsicOp, Op, Shader, Stage,
+    AtomicOp, Block, Def, FloatControls, Function, Index, IndexKind, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
+    Shader, Stage,
 };
 use ir3_semantics::interp::nir::{Decoded, is_open};
-use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
 
 /// The lanes of a workgroup without operations on subgroups: those of a wave.
@@ -58,11 +60,17 @@ impl Layout {
         }
     }
 
-    /// Bytes of each storage buffer.
+    /// Bytes of each storage buffer, for the lanes of all workgroups.
     #[must_use]
     pub const fn buffer_bytes(self, lanes: u32) -> u32 {
         let (bytes, stride) = self.part(BUFFER_BYTES);
         bytes + BEYOND + lanes * stride
+    }
+
+    /// Texels in a row of each image.
+    #[must_use]
+    pub const fn image_width(self, lanes: u32) -> u32 {
+        texels::image_width(matches!(self, Self::Shared), lanes)
     }
 }
 
@@ -84,27 +92,46 @@ pub struct Prepared {
     pub replaced: BTreeSet<String>,
 }
 
-/// The lanes of a prepared program.
+/// The workgroups that a shader is dispatched to: two where lanes read their number or its workgroup's.
+#[must_use]
+pub fn groups_of(shader: &Shader) -> u32 {
+    let function = &shader.entry;
+    let reads = |instr: Instr| match &function.instrs[instr] {
+        InstrData::Intrinsic(it) => matches!(it.op, IntrinsicOp::LoadWorkgroupId | IntrinsicOp::LoadNumWorkgroups),
+        _ => false,
+    };
+    let is_one = shader.stage != Stage::Compute || !function.instrs_in_order().any(|(_, instr)| reads(instr));
+    if is_one { 1 } else { 2 }
+}
+
+/// The lanes of a prepared program, or of one of its workgroups.
 #[must_use]
 pub fn lanes_of(shader: &Shader) -> u32 {
+    if shader.stage == Stage::Fragment {
+        return fragments::QUAD;
+    }
     shader.info.workgroup_size.unwrap_or([LANES, 1, 1]).iter().product()
 }
 
-/// Prepares a compute shader for a device.
+/// Prepares a compute or fragment shader for a device.
 ///
 /// # Errors
 /// Names what of the program has no form for a device.
 pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparation) -> Result<Prepared, String> {
     let Preparation { layout, flushes } = preparation;
-    if shader.stage != Stage::Compute {
-        return Err(format!("a shader of the stage {}", shader.stage));
+    let is_fragment = shader.stage == Stage::Fragment;
+    match shader.stage {
+        Stage::Compute => {}
+        Stage::Fragment if properties.draws => {}
+        Stage::Fragment => return Err("a fragment shader: the device does not draw".to_owned()),
+        stage => return Err(format!("a shader of the stage {stage}")),
     }
     let mut shader = shader.clone();
     let mut replaced = BTreeSet::new();
     let function = &mut shader.entry;
     let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
     for &(block, instr) in &all {
-        if let Some(name) = undecided(&function.instrs[instr]) {
+        if let Some(name) = undecided(function, &function.instrs[instr], is_fragment) {
             replace(function, block, instr);
             replaced.insert(name);
         }
@@ -120,19 +147,25 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
             replaced.insert("modifiers of floats in local arrays".to_owned());
         }
     }
+    if is_fragment {
+        fragments::locate(&mut shader.entry, &mut replaced);
+    }
     settle(&mut shader, &properties.lacking(), &mut replaced)?;
     let decoded = Decoded::new(&shader).map_err(|why| format!("the interpreter does not support {}", why.what))?;
-    let lanes = if decoded.sees_subgroups() {
-        if !properties.reconverges {
-            return Err("operations on subgroups: the device has no maximal reconvergence".to_owned());
-        }
-        properties.subgroup_size.clamp(1, LANES)
-    } else {
-        LANES
+    let sees_others = decoded.sees_subgroups() || decoded.has_implicit_derivatives();
+    if sees_others && !properties.reconverges {
+        return Err("operations on subgroups: the device has no maximal reconvergence".to_owned());
+    }
+    let lanes = match sees_others {
+        _ if is_fragment => fragments::QUAD,
+        true => properties.subgroup_size.clamp(1, LANES),
+        false => LANES,
     };
     let info = &mut shader.info;
-    info.workgroup_size = Some([lanes, 1, 1]);
-    info.workgroup_size_variable = false;
+    if !is_fragment {
+        info.workgroup_size = Some([lanes, 1, 1]);
+        info.workgroup_size_variable = false;
+    }
     for (bits, even) in [16, 32, 64].into_iter().zip(properties.floats.rounds_to_even) {
         if even {
             // A header that has other modes is refused where the program is translated.
@@ -143,10 +176,18 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
         flush(&mut shader.entry);
     }
     let info = &mut shader.info;
-    let (bytes, stride) = layout.part(SHARED_BYTES);
-    info.shared_size = bytes + BEYOND + lanes * stride;
-    let scratch = info.scratch_size;
-    Bounds { layout, scratch, lane: None }.bound(&mut shader.entry);
+    if !is_fragment {
+        let (bytes, stride) = layout.part(SHARED_BYTES);
+        info.shared_size = bytes + BEYOND + lanes * stride;
+    }
+    let (scratch, stage) = (info.scratch_size, shader.stage);
+    let function = &mut shader.entry;
+    let is_private = layout == Layout::Private;
+    let lane = if is_private { lane_numbers(function, is_fragment, lanes) } else { None };
+    Bounds { layout, scratch, lane }.bound(function);
+    texels::bound(function, stage, lane.map(|lane| lane.of_all), &mut replaced);
+    // A descriptor has one shape, that of its first access.
+    settle(&mut shader, &properties.lacking(), &mut replaced)?;
     Ok(Prepared { shader, replaced })
 }
 
@@ -157,7 +198,8 @@ fn settle(
     names: &mut BTreeSet<String>,
 ) -> Result<(), String> {
     for _ in 0..ROUNDS {
-        let missing = Module::missing(shader, lacking).map_err(|error| error.to_string())?;
+        let modes = Modes { compares_bits: true, ..Modes::default() };
+        let missing = Module::missing_for(shader, lacking, modes).map_err(|error| error.to_string())?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -176,18 +218,25 @@ fn settle(
 }
 
 /// The name of an operation whose result the specification does not give, or that has another meaning here.
-fn undecided(data: &InstrData) -> Option<String> {
+fn undecided(function: &Function, data: &InstrData, is_fragment: bool) -> Option<String> {
     use IntrinsicOp as I;
     let intrinsic = match data {
-        InstrData::Tex(_) => return Some("textures".to_owned()),
+        InstrData::Tex(tex) => return texels::undecided_texture(function, tex),
         InstrData::Alu(alu) if is_open(alu.op) => return Some(format!("`{}`, which is not exact", alu.op.name())),
         InstrData::Intrinsic(intrinsic) => intrinsic,
         _ => return None,
     };
     let name = intrinsic.op.name();
+    if name.contains("image") {
+        let is_open = intrinsic.op.is_atomic() && is_float_atomic(intrinsic);
+        let of_floats = is_open.then(|| "atomics of floats".to_owned());
+        return of_floats.or_else(|| texels::undecided_image(function, intrinsic));
+    }
+    if is_fragment && let Some(name) = fragments::undecided(function, intrinsic) {
+        return Some(name);
+    }
     let has_op = intrinsic.indices.get(IndexKind::ReductionOp).is_some();
     Some(match intrinsic.op {
-        _ if name.contains("image") => "images".to_owned(),
         _ if name.contains("global") && name != "load_global_invocation_id" => "memory by address".to_owned(),
         // Their order is open, and so is the rounding of a sum.
         _ if has_op && intrinsic.indices.reduction_op().name().starts_with('f') => "reductions of floats".to_owned(),
@@ -228,8 +277,8 @@ struct Bounds {
     layout: Layout,
     /// Bytes of scratch memory of a lane.
     scratch: u32,
-    /// The number of the lane.
-    lane: Option<Def>,
+    /// The numbers of the lane, if it has a part of its own.
+    lane: Option<LaneNumbers>,
 }
 
 /// Every constant stays as it is.
@@ -247,17 +296,8 @@ struct Bounded {
 }
 
 impl Bounds {
-    fn bound(&mut self, function: &mut Function) {
+    fn bound(&self, function: &mut Function) {
         let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
-        if self.layout == Layout::Private
-            && let Some(CfNode::Block(first)) = function.body.first()
-        {
-            let (first, lane) = (*first, function.new_def(1, 32, None));
-            let (op, srcs) = (IntrinsicOp::LoadLocalInvocationIndex, SmallVec::new());
-            let load = Intrinsic { op, def: Some(lane), srcs, indices: Indices::new(), variable: None };
-            function.insert(first, 0, InstrData::Intrinsic(load));
-            self.lane = Some(lane);
-        }
         for (block, instr) in all {
             let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
             let descriptor = descriptor_operand(intrinsic.op);
@@ -267,7 +307,9 @@ impl Bounds {
                 before.mask(&Bounded { operand, mask: DESCRIPTORS - 1, stride: 0, most: ANY }, None);
             }
             if let Some(bounded) = bounded {
-                before.mask(&bounded, self.lane);
+                let is_shared = before.is_shared();
+                let lane = self.lane.map(|lane| if is_shared { lane.of_group } else { lane.of_all });
+                before.mask(&bounded, lane);
                 if let InstrData::Intrinsic(intrinsic) = &mut before.function.instrs[instr]
                     && intrinsic.op != IntrinsicOp::LoadConstIr3
                     && intrinsic.indices.get(IndexKind::Base).is_some()
@@ -333,35 +375,19 @@ fn descriptor_operand(op: IntrinsicOp) -> Option<usize> {
     match op {
         I::StoreSsboIr3 => Some(1),
         I::LoadUboVec4 | I::LoadSsboIr3 | I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 | I::GetSsboSize => Some(0),
+        op if texels::is_image(op) => Some(0),
         I::BindlessResourceIr3 => Some(0),
         _ => None,
     }
 }
 
-/// Inserts instructions before another one.
-struct Before<'a> {
-    function: &'a mut Function,
-    block: Block,
-    instr: Instr,
-}
-
 impl Before<'_> {
-    fn insert(&mut self, data: impl FnOnce(Def) -> InstrData) -> Def {
-        let def = self.function.new_def(1, 32, None);
-        let at = self.function.blocks[self.block].instrs.iter().position(|&it| it == self.instr).unwrap_or(0);
-        self.function.insert(self.block, at, data(def));
-        def
-    }
-
-    fn alu(&mut self, op: Op, srcs: [Def; 2]) -> Def {
-        let srcs = srcs.iter().map(|&def| AluSrc::scalar(def, 0)).collect();
-        self.insert(|def| {
-            InstrData::Alu(Alu { op, exact: false, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
-        })
-    }
-
-    fn constant(&mut self, value: u32) -> Def {
-        self.insert(|def| InstrData::Const { def, values: smallvec![value.into()] })
+    /// Returns true for accesses to the memory of a workgroup.
+    fn is_shared(&self) -> bool {
+        match &self.function.instrs[self.instr] {
+            InstrData::Intrinsic(intrinsic) => intrinsic.op.name().contains("shared"),
+            _ => false,
+        }
     }
 
     /// Bounds an operand of the instruction.
@@ -407,14 +433,14 @@ mod tests {
     fn properties() -> Properties {
         let floats = FloatModes { rounds_to_even: [true; 3], ..FloatModes::default() };
         let all = (0..7000).filter(|&number| Capability::from_u32(number).is_some_and(|it| it != Capability::Float64));
-        Properties { subgroup_size: 8, floats, capabilities: all.collect(), reconverges: true }
+        Properties { subgroup_size: 8, floats, capabilities: all.collect(), reconverges: true, draws: true }
     }
 
     /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no other part.
     #[test]
     fn prepared_programs_stay_in_their_buffers() {
-        let features = Features { only_compute: true, images: false, global: false, ..Features::ALL.for_driver() };
-        let (mut accesses, mut replaced) = (0, BTreeSet::new());
+        let features = Features { global: false, ..Features::ALL.for_driver() };
+        let (mut accesses, mut texels, mut quads, mut replaced) = (0, 0, 0, BTreeSet::new());
         for (seed, profile) in (0..300).zip(Profile::ALL.into_iter().cycle()) {
             let layout = if seed % 2 == 0 { Layout::Shared } else { Layout::Private };
             let shader = from_seed(seed, profile, features).shader;
@@ -423,20 +449,35 @@ mod tests {
             assert_eq!(validate(&prepared.shader), Ok(()), "{seed}");
             replaced.extend(prepared.replaced);
             let lanes = lanes_of(&prepared.shader);
+            let groups = groups_of(&prepared.shader);
             let decoded = Decoded::new(&prepared.shader).expect("a program that can be run");
-            let rules = DeviceRules { buffer_bytes: layout.buffer_bytes(lanes), modes: None };
+            let (buffer_bytes, image_width) = (layout.buffer_bytes(lanes * groups), layout.image_width(lanes * groups));
+            let rules = DeviceRules { buffer_bytes, image_width, modes: None };
             let env = Env { device: Some(rules), lanes: Some(first_lanes(lanes)), ..Env::from_seed(seed) };
-            let env = Env { aliases: Some(ir3_semantics::environment::aliases::Aliasing::Disjoint), ..env };
+            let mut env = Env { aliases: Some(ir3_semantics::environment::aliases::Aliasing::Disjoint), ..env };
+            for component in 0..3 {
+                let (last, count) = if component == 0 { (groups - 1, groups) } else { (0, 1) };
+                env.system.insert(format!("WorkgroupId.{component}"), vec![last]);
+                env.system.insert(format!("BaseWorkgroupId.{component}"), vec![0]);
+                env.system.insert(format!("NumWorkgroups.{component}"), vec![count]);
+            }
+            if shader.stage == Stage::Fragment {
+                fragments::environment(&mut env, &prepared.shader).expect("an environment");
+                quads += 1;
+            }
             let (_, trace) = Scratch::default().traced(|scratch| decoded.run(&env, env.fuel(), scratch));
             let mut owners: FxHashMap<(String, u32), u8> = FxHashMap::default();
             for event in &trace.events {
                 let TracedEvent::Access(access) = event else { continue };
                 let end = match access.array.space {
                     Space::Ssbo => rules.buffer_bytes,
+                    // Four rows of four layers, of four words.
+                    Space::Image => rules.image_width * 4 * 4 * 16,
                     _ => prepared.shader.info.shared_size,
                 };
                 for word in &access.words {
                     accesses += 1;
+                    texels += u32::from(access.array.space == Space::Image);
                     assert!(word.address < end.into(), "{seed}: {} of {}", word.address, access.array);
                     assert_eq!(u64::from(word.word), word.address / 4, "{seed}");
                     let owner = *owners.entry((access.array.to_string(), word.word)).or_insert(word.lane);
@@ -445,8 +486,10 @@ mod tests {
                 }
             }
         }
-        assert!(accesses > 10_000, "{accesses}");
-        assert!(replaced.contains("`fsin`, which is not exact") && replaced.contains("textures"), "{replaced:?}");
+        assert!(accesses > 10_000 && texels > 100 && quads > 30, "{accesses}, {texels}, {quads}");
+        for name in ["`fsin`, which is not exact", "textures of cubes", "images of dimension Cube"] {
+            assert!(replaced.contains(name), "{replaced:?}");
+        }
     }
 
     #[test]

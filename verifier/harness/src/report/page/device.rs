@@ -58,7 +58,7 @@ pub fn of_device(folder: &Path) -> io::Result<Option<String>> {
                 section id="values" {
                     h2 { "Words that differ" }
                     table {
-                        thead { tr { th { "storage buffer" } th { "byte" } th { "interpreter" } th { "device" } th { "open bits" } } }
+                        thead { tr { th { "resource" } th { "byte" } th { "interpreter" } th { "device" } th { "open bits" } } }
                         tbody {
                             @for it in &differences {
                                 tr {

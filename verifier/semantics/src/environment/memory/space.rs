@@ -6,6 +6,7 @@ use ir3_compiler::nir::{self, BaseType};
 use ir3_compiler::words;
 
 use crate::arithmetic::rows::LANES;
+use crate::environment::device::image_extent;
 use crate::support::random::hash;
 
 words! {
@@ -143,6 +144,17 @@ impl TexelView {
     /// A number for the shape; 0 where one program does not print it.
     pub fn shape(self, both_print: bool) -> u32 {
         if both_print { u32::from(self.shape) } else { 0 }
+    }
+
+    /// The sizes by coordinate of an image of a device, whose rows have this width.
+    pub fn image_extent(self, width: u32) -> [u32; 3] {
+        let dim = nir::ImageDim::ALL.get(usize::from(self.shape / 2)).copied().unwrap_or(nir::ImageDim::Dim2D);
+        image_extent(dim, self.shape & 1 != 0, width)
+    }
+
+    /// Returns true if texels have one component: others are 0, and 1 for the last one.
+    pub fn has_one_component(self) -> bool {
+        self.format == nir::Format::R32Uint as u8
     }
 
     /// The texel that this view accesses in place of `cell`.

@@ -139,6 +139,11 @@ pub struct Texture {
     pub texture: ResourceOperand,
     pub sampler: ResourceOperand,
     pub operands: SmallVec<[(Slot, TextureOperand); 6]>,
+    /// The coordinates in the order of nir, and the offsets in texels: what a texture of a device is read by.
+    pub coordinates: SmallVec<[R; 4]>,
+    pub offsets: SmallVec<[R; 4]>,
+    /// The last coordinate is a layer.
+    pub is_array: bool,
     /// The level comes from derivatives.
     pub derivatives: bool,
     pub ty: Type,

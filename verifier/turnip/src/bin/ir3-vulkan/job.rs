@@ -1,24 +1,73 @@
-//! Jobs: a module, its dispatch, and the contents of its buffers, as words of 32 bits, the least significant byte first.
+//! Jobs: a module, its dispatch or its draw, and the contents of its resources, as words of 32 bits, the least significant byte first.
 //!
 //! In order: the number of all words after this one; the number of words of the module; the numbers of workgroups in x, y and z; the number of
-//! words of push constants; the number of buffers; then for each buffer its set, its binding, its element in an array of descriptors, 1 if
-//! it is a storage buffer and 0 if it is a uniform one, and its number of words. After these the words of the module, of the push constants and
-//! of the buffers.
+//! words of push constants; the number of resources; the number of words of the vertex shader, 0 for a dispatch; the number of colour
+//! attachments; the scissor rectangle of the draw (x, y, width, height); 1 if the triangle faces the front, else 0. Then for each resource
+//! its set, its binding, its element in an array of descriptors, its kind ([`Kind`]), its number of words, its format as a number of Vulkan,
+//! its type of view as a number of Vulkan, its width, height, depth and layers. After these the words of the module, of the push
+//! constants, of the vertex shader and of the resources.
 
 use std::io::{self, Read};
 
 /// The most words of a job.
 const MOST_WORDS: u32 = 1 << 26;
+/// The words that describe a resource.
+const OF_RESOURCE: usize = 11;
 
-/// A buffer of a descriptor.
+/// The kind of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Uniform,
+    Storage,
+    /// A storage image.
+    Image,
+    /// A sampled image.
+    Texture,
+    /// A sampler with the nearest filter, whose coordinates are clamped to the edge.
+    Sampler,
+    /// A storage texel buffer.
+    TexelBuffer,
+}
+
+impl Kind {
+    fn by_number(number: u32) -> Option<Self> {
+        let all = [Self::Uniform, Self::Storage, Self::Image, Self::Texture, Self::Sampler, Self::TexelBuffer];
+        all.get(number as usize).copied()
+    }
+
+    /// Returns true if a program writes it: its contents are a part of the answer.
+    pub const fn is_written(self) -> bool {
+        matches!(self, Self::Storage | Self::Image | Self::TexelBuffer)
+    }
+}
+
+/// A resource of a descriptor.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Buffer {
+pub struct Resource {
     pub set: u32,
     pub binding: u32,
     /// The element of an array of descriptors.
     pub element: u32,
-    pub is_storage: bool,
+    pub kind: Kind,
+    /// The format of texels.
+    pub format: u32,
+    /// The type of the view of an image.
+    pub view: u32,
+    /// Width, height and depth of an image.
+    pub extent: [u32; 3],
+    pub layers: u32,
     pub words: Vec<u32>,
+}
+
+/// A draw of one triangle on a framebuffer of 2 × 2 pixels.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// The vertex shader.
+    pub vertex: Vec<u32>,
+    /// Colour attachments, each of four words a pixel.
+    pub attachments: u32,
+    pub scissor: [u32; 4],
+    pub is_front: bool,
 }
 
 /// A job.
@@ -27,7 +76,8 @@ pub struct Job {
     pub module: Vec<u32>,
     pub groups: [u32; 3],
     pub pushed: Vec<u32>,
-    pub buffers: Vec<Buffer>,
+    pub resources: Vec<Resource>,
+    pub draw: Option<Draw>,
 }
 
 /// Reads a job; none at the end of the input.
@@ -47,23 +97,39 @@ pub fn read(from: &mut impl Read) -> io::Result<Option<Job>> {
     let mut bytes = vec![0; count as usize * 4];
     from.read_exact(&mut bytes)?;
     let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    parse(&words).map(Some).ok_or_else(|| io::Error::other("a job that is too short"))
+    parse(&words)
+        .map(Some)
+        .ok_or_else(|| io::Error::other("a job that is too short, or has a resource of no known kind"))
 }
 
 fn parse(words: &[u32]) -> Option<Job> {
-    let (&[module, x, y, z, pushed, buffers], mut rest) = words.split_first_chunk::<6>()?;
+    let (&[module, x, y, z, pushed, resources], rest) = words.split_first_chunk::<6>()?;
+    let (&[vertex, attachments, left, top, width, height, front], mut rest) = rest.split_first_chunk::<7>()?;
     let mut take = |count: u32| {
         let (taken, left) = rest.split_at_checked(count as usize)?;
         rest = left;
         Some(taken.to_vec())
     };
-    let heads = take(buffers.checked_mul(5)?)?;
-    let (module, pushed) = (take(module)?, take(pushed)?);
+    let heads = take(resources.checked_mul(OF_RESOURCE as u32)?)?;
+    let (module, pushed, vertex) = (take(module)?, take(pushed)?, take(vertex)?);
     let mut list = Vec::new();
-    for &[set, binding, element, is_storage, count] in heads.as_chunks().0 {
-        list.push(Buffer { set, binding, element, is_storage: is_storage != 0, words: take(count)? });
+    for head in heads.as_chunks::<OF_RESOURCE>().0 {
+        let [set, binding, element, kind, count, format, view, width, height, depth, layers] = *head;
+        list.push(Resource {
+            set,
+            binding,
+            element,
+            kind: Kind::by_number(kind)?,
+            format,
+            view,
+            extent: [width, height, depth],
+            layers,
+            words: take(count)?,
+        });
     }
-    Some(Job { module, groups: [x, y, z], pushed, buffers: list })
+    let draw = Draw { vertex, attachments, scissor: [left, top, width, height], is_front: front != 0 };
+    let draw = (!draw.vertex.is_empty()).then_some(draw);
+    Some(Job { module, groups: [x, y, z], pushed, resources: list, draw })
 }
 
 #[cfg(test)]
@@ -72,17 +138,39 @@ mod tests {
 
     #[test]
     fn a_job_is_read() {
-        let words = [14, 2, 1, 2, 3, 1, 1, 0, 64, 5, 1, 1, 10, 11, 12, 13_u32];
-        let mut words = words.to_vec();
+        let head = [0, 2, 1, 2, 3, 1, 1, 2, 1, 0, 1, 2, 1, 1];
+        let resource = [0, 64, 5, 1, 1, 0, 0, 0, 0, 0, 0];
+        let mut words = [&head[..], &resource, &[10, 11, 12, 14, 15, 13_u32]].concat();
         words[0] = words.len() as u32 - 1;
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let job = read(&mut &bytes[..]).expect("a job").expect("no end");
-        let buffer = Buffer { set: 0, binding: 64, element: 5, is_storage: true, words: vec![13] };
-        assert_eq!(job, Job { module: vec![10, 11], groups: [1, 2, 3], pushed: vec![12], buffers: vec![buffer] });
-        assert_eq!(read(&mut &bytes[..0]).expect("an end"), None);
-        assert!(read(&mut &bytes[..bytes.len() - 1]).is_err());
-        let mut short = bytes.clone();
+        let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let job = read(&mut &bytes(&words)[..]).expect("a job").expect("no end");
+        let resource = Resource {
+            set: 0,
+            binding: 64,
+            element: 5,
+            kind: Kind::Storage,
+            format: 0,
+            view: 0,
+            extent: [0; 3],
+            layers: 0,
+            words: vec![13],
+        };
+        let draw = Draw { vertex: vec![14, 15], attachments: 1, scissor: [0, 1, 2, 1], is_front: true };
+        let expected = Job {
+            module: vec![10, 11],
+            groups: [1, 2, 3],
+            pushed: vec![12],
+            resources: vec![resource],
+            draw: Some(draw),
+        };
+        assert_eq!(job, expected);
+        let all = bytes(&words);
+        assert_eq!(read(&mut &all[..0]).expect("an end"), None);
+        assert!(read(&mut &all[..all.len() - 1]).is_err());
+        let mut short = all.clone();
         short[4] = 200;
         assert!(read(&mut &short[..]).is_err());
+        words[17] = 9;
+        assert!(read(&mut &bytes(&words)[..]).is_err());
     }
 }

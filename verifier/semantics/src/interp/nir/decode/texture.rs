@@ -74,6 +74,12 @@ impl Decoder<'_> {
             TexOp::TextureSamples => 3,
             _ => 0,
         };
+        let [coordinates, offsets] = [S::Coord, S::Offset].map(|kind| tex.src(kind));
+        let rows = |this: &mut Self, def: Option<Def>| -> DecodeResult<SmallVec<[R; 4]>> {
+            def.map_or(Ok(SmallVec::new()), |def| Ok(this.read(def)?.iter().copied().collect()))
+        };
+        let (coordinates, offsets) = (rows(self, coordinates)?, rows(self, offsets)?);
+        let is_array = tex.is_array;
         let components = self.components(tex.def).min(4);
         let first = self.define(tex.def);
         let answered = |i| match tex.op {
@@ -84,7 +90,20 @@ impl Decoder<'_> {
         let results = (0..components).map(|i| (answered(i), first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
         let origin = self.origin();
-        self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels, origin });
+        self.code.textures.push(Texture {
+            kind,
+            texture,
+            sampler,
+            operands,
+            coordinates,
+            offsets,
+            is_array,
+            derivatives,
+            ty,
+            results,
+            levels,
+            origin,
+        });
         self.push(DecodedOp::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }
@@ -105,6 +124,9 @@ impl Decoder<'_> {
             texture: none(),
             sampler: none(),
             operands,
+            coordinates: SmallVec::new(),
+            offsets: SmallVec::new(),
+            is_array: false,
             derivatives: false,
             ty: Type::F32,
             results,

@@ -19,6 +19,7 @@ const SPECIALS: &str = "infinities and NaNs";
 const NAN_BITS: &str = "the bits of NaNs";
 const ZERO_SIGNS: &str = "signs of zeros";
 const ROUNDING: &str = "the direction of rounding";
+const COARSE: &str = "the row of coarse derivatives";
 const OUT_OF_RANGE: &str = "conversions out of range";
 
 /// The precision of an operation.
@@ -238,6 +239,47 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
 }
 
 impl RunningWave<'_> {
+    /// Computes a derivative as the specification defines it: the difference of the lanes of a row or of a column of the quad, all of whose
+    /// lanes are active. A coarse one is that of either row or column, so it is open where they differ.
+    pub(super) fn device_derivative(&mut self, op: &op::Lanes, bit: u8, is_fine: bool, is_half: bool) {
+        let modes = self.env.device.and_then(|device| device.modes).unwrap_or_default();
+        let (bits, subtract) =
+            if is_half { (16, float::sub16 as fn(u32, u32) -> u32) } else { (32, float::sub32 as _) };
+        let site = FloatSite { op: Op::Fsub, exact: true, bits, source_bits: bits, sources: 0b11, result: true };
+        let bit = usize::from(bit);
+        for &(dst, src) in &op.rows {
+            let (mut row, mut poison, mut open) = ([0; LANES], 0, [whole(bits); LANES]);
+            for lane in lanes(self.active) {
+                let quad = lane & !3;
+                let difference = |near: usize| {
+                    let (far, near) = (near | bit, near & !bit);
+                    let is_known = [far, near].iter().all(|&lane| self.open_bits(src, lane) == 0);
+                    let [far, near] = [far, near].map(|lane| self.rows[src as usize][lane]);
+                    is_known.then(|| (subtract(far, near), [far, near]))
+                };
+                let is_whole = self.active >> quad & 0xf == 0xf;
+                // The same lane of the other row or column.
+                let other = quad | (lane & 3 ^ bit ^ 3);
+                let known = difference(lane).filter(|_| is_whole);
+                let is_choice = !is_fine && known.map(|it| it.0) != difference(other).map(|it| it.0);
+                let Some((value, operands)) = known.filter(|_| !is_choice) else {
+                    poison |= 1 << lane;
+                    if is_choice && is_whole {
+                        self.state.freedoms.insert(COARSE);
+                    }
+                    continue;
+                };
+                row[lane] = value;
+                if let Some((bits, why)) = open_bits(site, &modes, &operands, value) {
+                    self.state.freedoms.insert(why);
+                    poison |= 1 << lane;
+                    open[lane] = bits;
+                }
+            }
+            self.write_partly(dst, &row, poison, &open);
+        }
+    }
+
     /// Makes undefined what a device may choose of the result of an operation on floats that was just executed.
     #[cold]
     pub(super) fn open_result(&mut self, at: u32, site: FloatSite, modes: &FloatModes) {
@@ -347,7 +389,7 @@ mod tests {
         );
         let shader = ir3_compiler::nir::read(&text).expect("a program");
         let decoded = Decoded::new(&shader).expect("a program that can be run");
-        let device = Some(DeviceRules { buffer_bytes: 64, modes });
+        let device = Some(DeviceRules { buffer_bytes: 64, modes, ..DeviceRules::default() });
         let consts = consts.iter().zip(0..).map(|(&word, at)| (at, word)).collect();
         let env = Env { device, consts, lanes: Some(1), ..Env::from_seed(1) };
         let outcome = decoded.run(&env, env.fuel(), &mut Scratch::default());
@@ -393,6 +435,30 @@ mod tests {
         let least = "    32 %9 = fmin %1.x, %1.y\n";
         assert_eq!(run(least, &[0, 0x8000_0000], Some(MODES)), (0x8000_0000, [ZERO_SIGNS].into()));
         assert_eq!(run(least, &[ONE, 0xbf80_0000], Some(MODES)), (0, BTreeSet::new()));
+    }
+
+    /// The lanes of a quad in which a derivative of the product, or of the sum, of the coordinates of pixels is open.
+    fn open_derivatives(op: &str, combined: &str) -> u64 {
+        let text = format!(
+            "shader: MESA_SHADER_FRAGMENT\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:\n    \
+             32   %0 = load_const (0x00000000)\n    32x4 %1 = @load_frag_coord\n    32 %2 = {combined} %1.x, %1.y\n    \
+             32   %3 = @{op} (%2)\n    @store_output (%3, %0) (base=0, range=1, wrmask=x, component=0, src_type=float32, \
+             io location=FRAG_RESULT_DATA0 slots=1)\n    block b1:\n}}\n"
+        );
+        let shader = ir3_compiler::nir::read(&text).expect("a program");
+        let decoded = Decoded::new(&shader).expect("a program that can be run");
+        let device = Some(DeviceRules { modes: Some(MODES), ..DeviceRules::default() });
+        let env = Env { device, lanes: Some(0xf), helpers: Some(0), ..Env::from_seed(1) };
+        let outcome = decoded.run(&env, env.fuel(), &mut Scratch::default());
+        outcome.outputs.rows()[0].poison & 0xf
+    }
+
+    #[test]
+    fn a_coarse_derivative_is_that_of_either_row() {
+        for op in ["ddx", "ddy", "ddx_coarse", "ddy_coarse"] {
+            assert_eq!((open_derivatives(op, "fmul"), open_derivatives(op, "fadd")), (0xf, 0), "{op}");
+        }
+        assert_eq!((open_derivatives("ddx_fine", "fmul"), open_derivatives("ddy_fine", "fmul")), (0, 0));
     }
 
     #[test]

@@ -13,6 +13,7 @@ impl RunningWave<'_> {
         let active = self.active;
         let first = active.trailing_zeros() as usize;
         let last = 63 - active.leading_zeros() as usize;
+        let modes = self.env.device.and_then(|device| device.modes);
         match op.kind {
             LaneKind::Elect { .. } => {
                 let mut row = splat(0);
@@ -41,6 +42,9 @@ impl RunningWave<'_> {
             LaneKind::ReadWhere(predicate) => {
                 let (holds, undefined) = self.test(predicate);
                 self.read_lane(op, (holds != 0).then(|| holds.trailing_zeros() as usize), undefined);
+            }
+            LaneKind::Derivative { bit, fine, half } if modes.is_some() => {
+                self.device_derivative(op, bit, fine, half);
             }
             LaneKind::Derivative { bit, fine, half } => {
                 let bit = usize::from(bit);

@@ -1,13 +1,15 @@
 //! Memory and textures.
 
 use ir3_compiler::ir3::AddressSpace;
-use ir3_compiler::ir3::access::{TextureRequest, linear_address};
+use ir3_compiler::ir3::access::{TextureKind, TextureRequest, linear_address};
 
 use super::{RunResult, RunningWave};
 use crate::arithmetic::concrete::Concrete;
 use crate::arithmetic::convert;
+use crate::arithmetic::float;
 use crate::arithmetic::rows::{LANES, Row, splat};
 use crate::environment::Binding;
+use crate::environment::device::{TEXTURE_SIDE, texel};
 use crate::environment::env::lanes;
 use crate::environment::memory::{AccessPart, Space, image_cell};
 use crate::environment::texture::{Quads, TextureAnswer};
@@ -24,6 +26,12 @@ struct LaneAddresses<'a> {
     index: Option<Row>,
     /// The texel of an image.
     cell: Row,
+}
+
+/// The texel of coordinates in an image of a device. Programs for a device have none beyond it.
+fn device_cell(coordinates: &[u32; 4], [width, height, depth]: [u32; 3]) -> u32 {
+    let [x, y, z] = [(0, width), (1, height), (2, depth)].map(|(at, size): (usize, u32)| coordinates[at] % size.max(1));
+    x + width * (y + height * z)
 }
 
 impl LaneAddresses<'_> {
@@ -83,6 +91,11 @@ impl RunningWave<'_> {
                     for (to, &row) in coordinates.iter_mut().zip(&rows) {
                         *to = self.rows[row as usize][lane];
                     }
+                    if let Some(device) = &self.env.device {
+                        let extent = access.view.image_extent(device.image_width);
+                        cell[lane] = device_cell(&coordinates, extent);
+                        continue;
+                    }
                     let texel = image_cell(&coordinates[..rows.len().min(4)]);
                     cell[lane] = access.view.cell(self.facts.both_nir, texel);
                 }
@@ -120,6 +133,8 @@ impl RunningWave<'_> {
         let copies = matches!(access.action, Action::CopyToConsts { .. });
         let own = copies || access.space == AddressSpace::Scratch;
         let visible = if own { self.active } else { self.active & !self.state.helpers };
+        let is_image = access.space == AddressSpace::Image;
+        let has_one_component = is_image && self.env.device.is_some() && access.view.has_one_component();
         let writes = matches!(access.action, Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. });
         if writes {
             let binding = |lane: usize| resource.map_or(Binding::NONE, |resource| resource(lane)).bits();
@@ -143,6 +158,10 @@ impl RunningWave<'_> {
                 let defined = self.active & !poison;
                 let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
                 for &(number, dst) in &access.rows {
+                    if number > 0 && has_one_component {
+                        self.write(dst, &splat(u32::from(number == 3)), poison);
+                        continue;
+                    }
                     let (mut row, mut undefined, mut open) = ([0; LANES], poison, [u32::MAX; LANES]);
                     for (binding, group) in groups(resource, defined) {
                         let address = |lane| target.address(lane, number);
@@ -175,6 +194,9 @@ impl RunningWave<'_> {
             Action::Store => {
                 let Some(space) = Space::of(access.space) else { return Ok(()) };
                 for &(number, src) in &access.rows {
+                    if number > 0 && has_one_component {
+                        continue;
+                    }
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
                     let open = if poison & visible == 0 { [0; LANES] } else { self.opened(src, visible) };
                     for (binding, group) in groups(resource, visible) {
@@ -221,8 +243,11 @@ impl RunningWave<'_> {
                 for &(number, dst) in &access.rows {
                     let mut row = [0; LANES];
                     for (binding, group) in groups(resource, self.active) {
-                        let size = match access.space {
-                            AddressSpace::Image => {
+                        let size = match (access.space, &self.env.device) {
+                            (AddressSpace::Image, Some(device)) => {
+                                access.view.image_extent(device.image_width)[number.min(2) as usize]
+                            }
+                            (AddressSpace::Image, None) => {
                                 let property = access.size_property(number, self.facts.both_nir);
                                 self.env.resource_property(binding, property, 0)
                             }
@@ -270,6 +295,9 @@ impl RunningWave<'_> {
             poison |= lanes(self.active & !poison).filter(beyond).fold(0, |mask, lane| mask | 1 << lane);
         }
         let mut answers = [[0; LANES]; 4];
+        if self.env.device.is_some() {
+            return self.device_texture(texture, poison);
+        }
         for lane in lanes(self.active & !poison) {
             let [asked, sampler] =
                 [texture.texture, texture.sampler].map(|of| Binding::new(of.set, self.index(of, lane)));
@@ -296,6 +324,56 @@ impl RunningWave<'_> {
         Ok(())
     }
 
+    /// A texture operation of a program for a device: its coordinates are those of texels, at the center of each for a sample and at the
+    /// corner of four for a gather. Textures have one level, and filters take the nearest texel.
+    fn device_texture(&mut self, texture: &Texture, poison: u64) -> RunResult {
+        let side = f64::from(TEXTURE_SIDE);
+        let mut answers = [[0; LANES]; 4];
+        let is_float = texture.ty.is_float();
+        for lane in lanes(self.active & !poison) {
+            let binding = Binding::new(texture.texture.set, self.index(texture.texture, lane));
+            let word = |row: &R| self.rows[*row as usize][lane];
+            let count = texture.coordinates.len();
+            // The first texel, by coordinate.
+            let mut first = [0; 4];
+            for (at, (to, row)) in first.iter_mut().zip(&texture.coordinates).enumerate() {
+                let offset = texture.offsets.get(at).map_or(0, word);
+                let float = f64::from(f32::from_bits(word(row)));
+                let texel = match texture.kind {
+                    TextureKind::Fetch => word(row),
+                    _ if texture.is_array && at + 1 == count => float.round_ties_even() as u32,
+                    TextureKind::Gather(_) => (float * side - 0.5).floor() as u32,
+                    _ => (float * side).floor() as u32,
+                };
+                *to = texel.wrapping_add(offset) % TEXTURE_SIDE;
+            }
+            for (&(component, _), row) in texture.results.iter().zip(&mut answers) {
+                let mut at = first;
+                let mut of = component;
+                if let TextureKind::Gather(component) = texture.kind {
+                    // Counterclockwise from the lower left: (0, 1), (1, 1), (1, 0), (0, 0).
+                    let [x, y] = [[0, 1], [1, 1], [1, 0], [0, 0]][row_number(of)];
+                    (at[0], at[1]) = ((at[0] + x) % TEXTURE_SIDE, (at[1] + y) % TEXTURE_SIDE);
+                    of = component.into();
+                }
+                let cell = at[0] + TEXTURE_SIDE * (at[1] + TEXTURE_SIDE * at[2]);
+                row[lane] = match texture.kind {
+                    TextureKind::Size | TextureKind::BufferSize => TEXTURE_SIDE,
+                    TextureKind::Info => 1,
+                    _ => match (texel(self.env, binding, cell, of, is_float), texture.ty.is_half()) {
+                        (value, false) => value,
+                        (value, true) if is_float => float::f32_to_f16(value),
+                        (value, true) => value & 0xffff,
+                    },
+                };
+            }
+        }
+        for (&(_, dst), row) in texture.results.iter().zip(&answers) {
+            self.write(dst, row, poison);
+        }
+        Ok(())
+    }
+
     /// The index of a descriptor.
     fn index(&self, of: ResourceOperand, lane: usize) -> u32 {
         of.base.wrapping_add(of.row.map_or(0, |row| self.rows[row as usize][lane]))
@@ -309,6 +387,11 @@ impl RunningWave<'_> {
         let others = naming_another(|lane| Binding::new(of.set, self.index(of, lane)), asks);
         if others == 0 { Ok(()) } else { Err(self.undefined(UndefinedReason::Descriptor, origin, others)) }
     }
+}
+
+/// The number of a component of a result.
+const fn row_number(component: u32) -> usize {
+    component as usize % 4
 }
 
 /// A level in 256ths, as a float.

@@ -16,14 +16,16 @@ decl_function main () (entrypoint)
 impl main {
     block b0:
     32    %0 = load_const (0x00000000)
-    32x2  %1 = @load_barycentric_pixel () (interp_mode=SMOOTH)
+    32x2  %1 = @load_barycentric_pixel (interp_mode=INTERP_MODE_SMOOTH)
     32x4  %2 = @load_interpolated_input (%1, %0) (base=0, component=0, dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
-    32    %3 = @ddx_fine (%2.x)
-    32    %4 = @ddy (%2.y)
+    32    %14 = mov %2.x
+    32    %15 = mov %2.y
+    32    %3 = @ddx_fine (%14)
+    32    %4 = @ddy (%15)
     32x4  %5 = @load_frag_coord
     32    %6 = load_const (0x3f800000)
     32x2  %7 = f2i32 %5.xy
-    32x4  %8 = (float32)txf %7 (coord), %0 (lod), 0 (texture), 0 (sampler)
+    32x4  %8 = (float32)txf %7 (coord), %0 (lod), 0 (texture)
     32    %9 = fadd %3, %4
     1     %10 = flt %5.x, %6
     1     %11 = flt %5.y, %6
@@ -50,9 +52,9 @@ impl main {
     32    %2 = load_const (0x00000003)
     32    %3 = iand %1.x, %2
     32x4  %4 = vec4 %1.x, %3, %0, %0
-    32x4  %5 = @image_load (%0, %4, %0, %0) (image_dim=2D, image_array=0, format=r32g32b32a32_uint, access=none, dest_type=uint32)
+    32x4  %5 = @image_load (%0, %4, %0, %0) (image_dim=2D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, dest_type=uint32)
     32    %6 = load_const (0x00000001)
-    @image_store (%6, %4, %0, %5, %0) (image_dim=2D, image_array=0, format=r32g32b32a32_uint, access=none, src_type=uint32)
+    @image_store (%6, %4, %0, %5, %0) (image_dim=2D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, src_type=uint32)
     block b1:
 }
 ";

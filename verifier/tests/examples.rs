@@ -48,7 +48,7 @@ fn the_bug_of_the_own_pass_is_found_and_reduced() {
     let other = fs::read_to_string(&json).expect("a file").replace("order-operands", "of-nobody");
     fs::write(&json, other).expect("it is written");
     let error = bundle::read(&group.folder).expect_err("nobody has that pass").to_string();
-    assert!(error.contains("found own_pass `of-nobody`, expected a pass that this program has made"), "{error}");
+    assert!(error.contains("found own_pass `of-nobody`, expected the pass that the reader has been given"), "{error}");
 }
 
 /// A pass that leaves an invalid program has a failure of its own, at its stage.

@@ -487,7 +487,7 @@ mod tests {
             }
         }
         assert!(accesses > 10_000 && texels > 100 && quads > 30, "{accesses}, {texels}, {quads}");
-        for name in ["`fsin`, which is not exact", "textures of cubes", "images of dimension Cube"] {
+        for name in ["`fsin`, which is not exact", "textures with `comparator`", "images of dimension Cube"] {
             assert!(replaced.contains(name), "{replaced:?}");
         }
     }

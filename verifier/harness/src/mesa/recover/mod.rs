@@ -2,7 +2,7 @@
 //!
 //! Everything that is recovered is a property of an instruction by its serial number, or of the whole shader. It is the
 //! same for all sections, so both sides of a boundary have it. The steps and the reasons for their order are in
-//! [`steps`].
+//! `steps`.
 
 mod accesses;
 mod array_names;

@@ -389,8 +389,8 @@ fn small_logs_without_sections_are_not_refuted() {
     assert!(counts["without one pass"]["tested"] > 50, "{counts:?}");
 }
 
-/// A log that lost a line about the constant file: what it says of constants is not taken for the whole. Only the last
-/// line is not missed.
+/// A log in which a line about the constant file is missing is not refuted. That the last line is missing is not
+/// detected.
 #[test]
 fn logs_that_lost_lines_about_constants_are_not_refuted() {
     let target = Target::default();

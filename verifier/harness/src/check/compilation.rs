@@ -16,8 +16,7 @@ use super::{
 };
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
-use ir3_compiler::pipeline::Allocator;
-use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Allocator, Change, CompileError, ErrorKind, Options, Refusal, RegisterLimit, Stage};
 use ir3_compiler::{nir, target::Target};
 use ir3_programs::coverage::{self, Seen};
 use ir3_programs::planted_bugs::{PlantedBug, PlantedChange};

@@ -6,9 +6,10 @@ use crate::check::{
     Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
     Sensitivity, Unknown, Verdict,
 };
-use ir3_compiler::ir3::{PhysReg, Src, SrcOperand};
+use ir3_compiler::ir3::{Src, SrcOperand};
 use ir3_compiler::nir::{self, IntrinsicOp};
 use ir3_compiler::target::Target;
+use ir3_programs::mesa::native::constant_name;
 use ir3_programs::mesa::shader::LogShader;
 use ir3_programs::mesa::{Section, Statistics};
 use ir3_semantics::Snapshot;
@@ -304,7 +305,7 @@ impl<'a> Sides<'a> {
             (Ok(first), Ok(second)) => (first, second),
         };
         if let (true, Some(word)) = (self.lacks_constants, new_constant(first, second)) {
-            let word = PhysReg(word).to_string().replacen('r', "c", 1);
+            let word = constant_name(word);
             let why = format!(
                 "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
             );

@@ -6,7 +6,7 @@ use ir3_compiler::nir::{InstrData, Shader};
 use ir3_programs::vulkan::lanes_of;
 use ir3_semantics::environment::env::{Env, first_lanes};
 use ir3_semantics::interp::nir::Decoded;
-use ir3_semantics::interp::{End, Outcome, Scratch};
+use ir3_semantics::interp::{End, Outcome, OutputRow, Scratch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions of one operation that are tried in a program.
@@ -51,8 +51,7 @@ fn differ(a: &Run, b: &Run) -> bool {
     let lanes = a.outcome.lanes & !a.outcome.killed & !a.outcome.helpers;
     memory
         || a.outcome.outputs.rows().iter().any(|row| {
-            let is_same =
-                |other: &&ir3_semantics::interp::OutputRow| (other.base, other.component) == (row.base, row.component);
+            let is_same = |other: &&OutputRow| (other.base, other.component) == (row.base, row.component);
             let other = b.outcome.outputs.rows().iter().find(is_same);
             (0..64).filter(|lane| (lanes & !row.poison) >> lane & 1 != 0).any(|lane: usize| {
                 other.is_none_or(|other| other.poison >> lane & 1 != 0 || other.values[lane] != row.values[lane])

@@ -170,7 +170,7 @@ impl Native {
         let mut expected = end.or_else(|| words.clone().next())?;
         for word in words {
             if word > expected {
-                return Some(format!("no line for {}", PhysReg(expected).to_string().replacen('r', "c", 1)));
+                return Some(format!("no line for {}", constant_name(expected)));
             }
             expected = word + 1;
         }
@@ -250,6 +250,12 @@ impl Native {
         }
         Some(())
     }
+}
+
+/// The name of a word of the constant file, as `c12.y`.
+#[must_use]
+pub fn constant_name(word: u16) -> String {
+    PhysReg(word).to_string().replacen('r', "c", 1)
 }
 
 /// A register by its number and component, as `12.y`.

@@ -41,7 +41,7 @@ pub fn read_pairs(path: &Path) -> Result<Vec<TextPair>, InputError> {
 /// family.
 ///
 /// # Errors
-/// If there is none, or a file of the family cannot be read.
+/// If no file of the family has the pair, or one of them cannot be read.
 pub fn read_named(folder: &Path, name: &str) -> Result<TextPair, InputError> {
     let file = folder.join(format!("{name}.pair"));
     let (family, name) = name.rsplit_once('/').unwrap_or((".", name));

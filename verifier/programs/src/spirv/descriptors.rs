@@ -193,6 +193,16 @@ pub(super) fn accessed(op: IntrinsicOp) -> Option<(Class, usize)> {
     })
 }
 
+/// The operand of an access that names a descriptor.
+pub(crate) fn descriptor_operand(op: IntrinsicOp) -> Option<usize> {
+    accessed(op).map(|(_, operand)| operand)
+}
+
+/// Returns true for accesses to images, and their sizes.
+pub(crate) fn is_image_access(op: IntrinsicOp) -> bool {
+    matches!(accessed(op), Some((Class::Image, _)))
+}
+
 impl Emitter<'_> {
     /// The set and the binding of a descriptor.
     fn place(&mut self, resource: &Resource) -> Result<(u32, u32), NoForm> {

@@ -5,7 +5,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Capability, Word};
 
 use super::values::{Kind, Ty};
-use super::{Emitter, NoForm, no_form, refs};
+use super::{Emitter, NoForm, is_image_access, no_form, refs};
 
 /// Intrinsics that end some lanes of a block.
 pub(super) fn is_conditional_kill(op: IntrinsicOp) -> bool {
@@ -41,14 +41,7 @@ impl Emitter<'_> {
                 self.emit_as(self.ids[def], spirv::Op::IsHelperInvocationEXT, ty, Vec::new());
                 return Ok(());
             }
-            I::ImageLoad | I::ImageStore | I::ImageAtomic | I::ImageAtomicSwap | I::ImageSize => {
-                return self.image(intrinsic);
-            }
-            I::BindlessImageLoad
-            | I::BindlessImageStore
-            | I::BindlessImageAtomic
-            | I::BindlessImageAtomicSwap
-            | I::BindlessImageSize => return self.image(intrinsic),
+            op if is_image_access(op) => return self.image(intrinsic),
             _ => {}
         }
         if let Some(done) = self.system_value(intrinsic) {

@@ -43,6 +43,7 @@ pub use memory::PUSHED_WORDS;
 pub use textures::{form_of, has_layers};
 
 use descriptors::Class;
+pub(crate) use descriptors::{descriptor_operand, is_image_access};
 use interface::Variable;
 use ir3_semantics::environment::device::FloatModes;
 use values::{Kind, Reading, Ty};

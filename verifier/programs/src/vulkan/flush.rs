@@ -3,6 +3,7 @@
 //! A device without a mode that keeps denormals may flush the operands of any operation on floats, so the result has no meaning where one is a
 //! denormal. In a program that flushes them itself it has one.
 
+use super::insert::Inserter;
 use ir3_compiler::nir::{Alu, AluSrc, BaseType, Block, Def, Function, Instr, InstrData, Op};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -24,7 +25,7 @@ pub(super) fn flush(function: &mut Function) {
             let new = match flushed.get(&(block, def)) {
                 Some(&known) => known,
                 None => {
-                    let new = Flush { function, block, instr }.value(def);
+                    let new = Inserter::before(function, block, instr).flushed(def);
                     flushed.insert((block, def), new);
                     new
                 }
@@ -36,40 +37,30 @@ pub(super) fn flush(function: &mut Function) {
     }
 }
 
-struct Flush<'a> {
-    function: &'a mut Function,
-    block: Block,
-    instr: Instr,
-}
-
-impl Flush<'_> {
-    fn insert(&mut self, components: u8, bits: u8, data: impl FnOnce(Def) -> InstrData) -> Def {
-        let def = self.function.new_def(components, bits, None);
-        let at = self.function.blocks[self.block].instrs.iter().position(|&it| it == self.instr).unwrap_or(0);
-        self.function.insert(self.block, at, data(def));
-        def
-    }
-
-    fn alu(&mut self, op: Op, components: u8, bits: u8, srcs: &[Def]) -> Def {
+impl Inserter<'_> {
+    fn inexact(&mut self, op: Op, components: u8, bits: u8, srcs: &[Def]) -> Def {
         let mut swizzle = [0; 16];
         (0..components).for_each(|i| swizzle[usize::from(i)] = i);
         let srcs = srcs.iter().map(|&def| AluSrc { def, swizzle }).collect();
-        self.insert(components, bits, |def| {
+        self.insert_sized(components, bits, |def| {
             InstrData::Alu(Alu { op, exact: false, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
         })
     }
 
     /// The value without denormals, all components.
-    fn value(&mut self, value: Def) -> Def {
+    fn flushed(&mut self, value: Def) -> Def {
         let (components, bits) = (self.function.defs[value].num_components, self.function.defs[value].bit_size);
         let (magnitude, least) = if bits == 16 { (0x7fff, 0x0400) } else { (0x7fff_ffff, 0x0080_0000) };
         let mut constant = |value: u64| {
-            self.insert(components, bits, |def| InstrData::Const { def, values: smallvec![value; components.into()] })
+            self.insert_sized(components, bits, |def| InstrData::Const {
+                def,
+                values: smallvec![value; components.into()],
+            })
         };
         let (magnitude, sign, least) = (constant(magnitude), constant(magnitude + 1), constant(least));
-        let size = self.alu(Op::Iand, components, bits, &[value, magnitude]);
-        let is_small = self.alu(Op::Ult, components, 1, &[size, least]);
-        let zero = self.alu(Op::Iand, components, bits, &[value, sign]);
-        self.alu(Op::Bcsel, components, bits, &[is_small, zero, value])
+        let size = self.inexact(Op::Iand, components, bits, &[value, magnitude]);
+        let is_small = self.inexact(Op::Ult, components, 1, &[size, least]);
+        let zero = self.inexact(Op::Iand, components, bits, &[value, sign]);
+        self.inexact(Op::Bcsel, components, bits, &[is_small, zero, value])
     }
 }

@@ -104,7 +104,7 @@ pub(super) fn locate(function: &mut Function, removed: &mut BTreeSet<String>) {
                     intrinsic.indices.set(Index::IoSemantics(Some(semantics)));
                     intrinsic.indices.set(Index::Base(number as i32));
                 }
-                let mut before = super::insert::Before { function, block, instr };
+                let mut before = super::insert::Inserter::before(function, block, instr);
                 let zero = before.constant(0);
                 if let InstrData::Intrinsic(intrinsic) = &mut before.function.instrs[instr]
                     && let Some(offset) = intrinsic.srcs.last_mut()

@@ -3,24 +3,49 @@
 use ir3_compiler::nir::{
     Alu, AluSrc, Block, CfNode, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
 };
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-/// Inserts instructions before another one.
-pub(super) struct Before<'a> {
+/// Inserts instructions, one after the other.
+pub(super) struct Inserter<'a> {
     pub function: &'a mut Function,
-    pub block: Block,
-    pub instr: Instr,
+    block: Block,
+    /// The index in the block of the next instruction.
+    at: usize,
 }
 
-impl Before<'_> {
-    pub fn insert(&mut self, components: u8, data: impl FnOnce(Def) -> InstrData) -> Def {
-        let def = self.function.new_def(components, 32, None);
-        let at = self.function.blocks[self.block].instrs.iter().position(|&it| it == self.instr).unwrap_or(0);
-        self.function.insert(self.block, at, data(def));
+impl<'a> Inserter<'a> {
+    /// Inserts before an instruction of a block.
+    pub fn before(function: &'a mut Function, block: Block, instr: Instr) -> Self {
+        let at = function.blocks[block].instrs.iter().position(|&it| it == instr).unwrap_or(0);
+        Self { function, block, at }
+    }
+
+    /// Inserts at the beginning of a function, if that is a block.
+    fn at_beginning(function: &'a mut Function) -> Option<Self> {
+        let Some(&CfNode::Block(block)) = function.body.first() else { return None };
+        Some(Self { function, block, at: 0 })
+    }
+
+    /// Inserts an instruction with a result of these components and this size.
+    pub fn insert_sized(&mut self, components: u8, bits: u8, data: impl FnOnce(Def) -> InstrData) -> Def {
+        let def = self.function.new_def(components, bits, None);
+        self.function.insert(self.block, self.at, data(def));
+        self.at += 1;
         def
     }
 
-    /// An operation on scalars.
+    /// Inserts an instruction whose result has 32 bits.
+    pub fn insert(&mut self, components: u8, data: impl FnOnce(Def) -> InstrData) -> Def {
+        self.insert_sized(components, 32, data)
+    }
+
+    fn operation(&mut self, op: Op, components: u8, srcs: SmallVec<[AluSrc; 3]>) -> Def {
+        self.insert(components, |def| {
+            InstrData::Alu(Alu { op, exact: true, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
+        })
+    }
+
+    /// An operation on the first components.
     pub fn alu(&mut self, op: Op, srcs: [Def; 2]) -> Def {
         self.vector(op, 1, &srcs)
     }
@@ -35,11 +60,8 @@ impl Before<'_> {
             }
             AluSrc { def, swizzle }
         };
-        let srcs: SmallVec<[AluSrc; 3]> = srcs.iter().map(src).collect();
-
-        self.insert(components, |def| {
-            InstrData::Alu(Alu { op, exact: true, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
-        })
+        let srcs = srcs.iter().map(src).collect();
+        self.operation(op, components, srcs)
     }
 
     pub fn constant(&mut self, value: u32) -> Def {
@@ -52,31 +74,8 @@ impl Before<'_> {
         let values = values.iter().map(|&value| value.into()).collect();
         self.insert(count, |def| InstrData::Const { def, values })
     }
-}
 
-/// The first block of a function.
-fn first_block(function: &Function) -> Option<Block> {
-    match function.body.first() {
-        Some(CfNode::Block(block)) => Some(*block),
-        _ => None,
-    }
-}
-
-/// Appends instructions to the beginning of a function.
-struct Beginning<'a> {
-    function: &'a mut Function,
-    block: Block,
-    at: usize,
-}
-
-impl Beginning<'_> {
-    fn insert(&mut self, components: u8, data: impl FnOnce(Def) -> InstrData) -> Def {
-        let def = self.function.new_def(components, 32, None);
-        self.function.insert(self.block, self.at, data(def));
-        self.at += 1;
-        def
-    }
-
+    /// A load of a system value.
     fn load(&mut self, op: IntrinsicOp, components: u8) -> Def {
         self.insert(components, |def| {
             InstrData::Intrinsic(Intrinsic {
@@ -87,17 +86,6 @@ impl Beginning<'_> {
                 variable: None,
             })
         })
-    }
-
-    fn alu(&mut self, op: Op, srcs: SmallVec<[AluSrc; 3]>) -> Def {
-        self.insert(1, |def| {
-            InstrData::Alu(Alu { op, exact: true, no_signed_wrap: false, no_unsigned_wrap: false, def, srcs })
-        })
-    }
-
-    fn constant(&mut self, value: u32) -> AluSrc {
-        let def = self.insert(1, |def| InstrData::Const { def, values: smallvec![value.into()] });
-        AluSrc::scalar(def, 0)
     }
 }
 
@@ -112,21 +100,23 @@ pub(super) struct LaneNumbers {
 
 /// Inserts the numbers of the lane at the beginning of a function.
 pub(super) fn lane_numbers(function: &mut Function, is_fragment: bool, lanes: u32) -> Option<LaneNumbers> {
-    let block = first_block(function)?;
-    let mut begin = Beginning { function, block, at: 0 };
+    let mut begin = Inserter::at_beginning(function)?;
     if is_fragment {
         // The number of the pixel: its place is 0.5 or 1.5.
         let place = begin.load(IntrinsicOp::LoadFragCoord, 4);
-        let [x, y] = [0, 1].map(|component| begin.alu(Op::F2u32, smallvec![AluSrc::scalar(place, component)]));
+        let [x, y] = [0, 1].map(|component| {
+            let srcs = std::iter::once(AluSrc::scalar(place, component)).collect();
+            begin.operation(Op::F2u32, 1, srcs)
+        });
         let one = begin.constant(1);
-        let row = begin.alu(Op::Ishl, smallvec![AluSrc::scalar(y, 0), one]);
-        let number = begin.alu(Op::Iadd, smallvec![AluSrc::scalar(x, 0), AluSrc::scalar(row, 0)]);
+        let row = begin.alu(Op::Ishl, [y, one]);
+        let number = begin.alu(Op::Iadd, [x, row]);
         return Some(LaneNumbers { of_all: number, of_group: number });
     }
     let own = begin.load(IntrinsicOp::LoadLocalInvocationIndex, 1);
     let group = begin.load(IntrinsicOp::LoadWorkgroupId, 3);
     let lanes = begin.constant(lanes);
-    let first = begin.alu(Op::Imul, smallvec![AluSrc::scalar(group, 0), lanes]);
-    let of_all = begin.alu(Op::Iadd, smallvec![AluSrc::scalar(own, 0), AluSrc::scalar(first, 0)]);
+    let first = begin.alu(Op::Imul, [group, lanes]);
+    let of_all = begin.alu(Op::Iadd, [own, first]);
     Some(LaneNumbers { of_all, of_group: own })
 }

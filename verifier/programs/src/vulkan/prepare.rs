@@ -13,10 +13,10 @@
 //!   by address) is replaced by a move of an operand, and named.
 
 use super::flush::flush;
-use super::insert::{Before, LaneNumbers, lane_numbers};
+use super::insert::{Inserter, LaneNumbers, lane_numbers};
 use super::{fragments, texels};
 use crate::generator::replace;
-use crate::spirv::{Modes, Module};
+use crate::spirv::{Modes, Module, descriptor_operand};
 use crate::vulkan::Properties;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{
@@ -38,7 +38,7 @@ const UNIFORM_VECTORS: u32 = 256;
 /// Words of the constant file that a computed number addresses.
 const CONSTANT_WORDS: u32 = 512;
 /// Descriptors in an array.
-const DESCRIPTORS: u32 = 8;
+pub(super) const DESCRIPTORS: u32 = 8;
 /// The most times that instructions are replaced: an instruction in place of another may need one more.
 const ROUNDS: usize = 6;
 
@@ -300,16 +300,19 @@ impl Bounds {
         let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
         for (block, instr) in all {
             let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
-            let descriptor = descriptor_operand(intrinsic.op);
+            let descriptor = match intrinsic.op {
+                IntrinsicOp::BindlessResourceIr3 => Some(0),
+                op => descriptor_operand(op),
+            };
             let bounded = self.bounded(function, intrinsic);
-            let mut before = Before { function, block, instr };
+            let mut before = Inserter::before(function, block, instr);
             if let Some(operand) = descriptor {
-                before.mask(&Bounded { operand, mask: DESCRIPTORS - 1, stride: 0, most: ANY }, None);
+                before.mask(instr, &Bounded { operand, mask: DESCRIPTORS - 1, stride: 0, most: ANY }, None);
             }
             if let Some(bounded) = bounded {
-                let is_shared = before.is_shared();
+                let is_shared = before.is_shared(instr);
                 let lane = self.lane.map(|lane| if is_shared { lane.of_group } else { lane.of_all });
-                before.mask(&bounded, lane);
+                before.mask(instr, &bounded, lane);
                 if let InstrData::Intrinsic(intrinsic) = &mut before.function.instrs[instr]
                     && intrinsic.op != IntrinsicOp::LoadConstIr3
                     && intrinsic.indices.get(IndexKind::Base).is_some()
@@ -369,30 +372,18 @@ impl Bounds {
     }
 }
 
-/// The operand of an access that names a descriptor.
-fn descriptor_operand(op: IntrinsicOp) -> Option<usize> {
-    use IntrinsicOp as I;
-    match op {
-        I::StoreSsboIr3 => Some(1),
-        I::LoadUboVec4 | I::LoadSsboIr3 | I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 | I::GetSsboSize => Some(0),
-        op if texels::is_image(op) => Some(0),
-        I::BindlessResourceIr3 => Some(0),
-        _ => None,
-    }
-}
-
-impl Before<'_> {
+impl Inserter<'_> {
     /// Returns true for accesses to the memory of a workgroup.
-    fn is_shared(&self) -> bool {
-        match &self.function.instrs[self.instr] {
+    fn is_shared(&self, instr: Instr) -> bool {
+        match &self.function.instrs[instr] {
             InstrData::Intrinsic(intrinsic) => intrinsic.op.name().contains("shared"),
             _ => false,
         }
     }
 
     /// Bounds an operand of the instruction.
-    fn mask(&mut self, bounded: &Bounded, lane: Option<Def>) {
-        let InstrData::Intrinsic(intrinsic) = &self.function.instrs[self.instr] else { return };
+    fn mask(&mut self, instr: Instr, bounded: &Bounded, lane: Option<Def>) {
+        let InstrData::Intrinsic(intrinsic) = &self.function.instrs[instr] else { return };
         let Some(&operand) = intrinsic.srcs.get(bounded.operand) else { return };
         let is_handle = matches!(&self.function.instrs[self.function.defs[operand].instr],
             InstrData::Intrinsic(handle) if handle.op == IntrinsicOp::BindlessResourceIr3);
@@ -412,7 +403,7 @@ impl Before<'_> {
             let part = self.alu(Op::Imul, [lane, stride]);
             new = self.alu(Op::Iadd, [new, part]);
         }
-        if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[self.instr] {
+        if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[instr] {
             intrinsic.srcs[bounded.operand] = new;
         }
     }

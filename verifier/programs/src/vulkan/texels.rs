@@ -7,8 +7,9 @@
 //! - Outside of fragment shaders a sample reads level 0.
 //! - Cubes, several samples, depth comparisons, divisors and queries of levels of detail are replaced.
 
-use super::insert::Before;
-use crate::spirv::{TexelDim, form_of};
+use super::insert::Inserter;
+use super::prepare::DESCRIPTORS;
+use crate::spirv::{TexelDim, form_of, is_image_access};
 use ir3_compiler::nir::{
     Alu, AluSrc, AluType, BaseType, Block, Def, Format, Function, ImageDim, Index, IndexKind, Instr, InstrData,
     Intrinsic, IntrinsicOp, Op, Stage, Tex, TexOp, TexSrcKind,
@@ -16,8 +17,6 @@ use ir3_compiler::nir::{
 use ir3_semantics::environment::device::{TEXTURE_SIDE, image_extent};
 use std::collections::BTreeSet;
 
-/// Descriptors in an array.
-const DESCRIPTORS: u32 = 8;
 /// The texels in a row of an image that all lanes access, and of the part of a lane.
 const WIDTHS: [u32; 2] = [16, 4];
 
@@ -27,28 +26,10 @@ pub(super) const fn image_width(is_shared: bool, lanes: u32) -> u32 {
     if is_shared { WIDTHS[0] } else { WIDTHS[1] * lanes }
 }
 
-/// Returns true for accesses to images, and their sizes.
-pub(super) fn is_image(op: IntrinsicOp) -> bool {
-    use IntrinsicOp as I;
-    matches!(
-        op,
-        I::ImageLoad
-            | I::ImageStore
-            | I::ImageAtomic
-            | I::ImageAtomicSwap
-            | I::ImageSize
-            | I::BindlessImageLoad
-            | I::BindlessImageStore
-            | I::BindlessImageAtomic
-            | I::BindlessImageAtomicSwap
-            | I::BindlessImageSize
-    )
-}
-
 /// The name of an access to an image that is not compared.
 pub(super) fn undecided_image(function: &Function, intrinsic: &Intrinsic) -> Option<String> {
     use ImageDim as D;
-    if !is_image(intrinsic.op) {
+    if !is_image_access(intrinsic.op) {
         return intrinsic.op.name().contains("image").then(|| format!("`{}`", intrinsic.op));
     }
     let dim = intrinsic.indices.image_dim();
@@ -101,7 +82,7 @@ pub(super) fn bound(function: &mut Function, stage: Stage, lane: Option<Def>, re
     let mut with_atomics = BTreeSet::new();
     for &(_, instr) in &all {
         if let InstrData::Intrinsic(intrinsic) = &function.instrs[instr]
-            && is_image(intrinsic.op)
+            && is_image_access(intrinsic.op)
             && intrinsic.op.is_atomic()
         {
             with_atomics.insert(set_of(function, intrinsic));
@@ -109,16 +90,16 @@ pub(super) fn bound(function: &mut Function, stage: Stage, lane: Option<Def>, re
     }
     for (block, instr) in all {
         let has_atomics = match &function.instrs[instr] {
-            InstrData::Intrinsic(intrinsic) if is_image(intrinsic.op) => {
+            InstrData::Intrinsic(intrinsic) if is_image_access(intrinsic.op) => {
                 Some(with_atomics.contains(&set_of(function, intrinsic)))
             }
             InstrData::Tex(_) => None,
             _ => continue,
         };
-        let mut before = Before { function, block, instr };
+        let mut before = Inserter::before(function, block, instr);
         match has_atomics {
-            Some(has_atomics) => before.image(has_atomics, lane),
-            None => before.texture(stage, replaced),
+            Some(has_atomics) => before.image(instr, has_atomics, lane),
+            None => before.texture(instr, stage, replaced),
         }
     }
 }
@@ -128,9 +109,9 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-impl Before<'_> {
-    fn image(&mut self, has_atomics: bool, lane: Option<Def>) {
-        let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[self.instr] else { return };
+impl Inserter<'_> {
+    fn image(&mut self, instr: Instr, has_atomics: bool, lane: Option<Def>) {
+        let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[instr] else { return };
         let format = if has_atomics { Format::R32Uint } else { Format::R32G32B32A32Uint };
         intrinsic.indices.set(Index::Format(format));
         let (dim, is_array) = (intrinsic.indices.image_dim(), intrinsic.indices.image_array());
@@ -160,7 +141,7 @@ impl Before<'_> {
             new = self.vector(Op::Iadd, count, &[new, first]);
         }
         let stored = stored.map(|def| self.texel(def));
-        if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[self.instr] {
+        if let InstrData::Intrinsic(intrinsic) = &mut self.function.instrs[instr] {
             intrinsic.srcs[1] = new;
             if let Some(stored) = stored {
                 intrinsic.srcs[3] = stored;
@@ -186,9 +167,9 @@ impl Before<'_> {
         })
     }
 
-    fn texture(&mut self, stage: Stage, replaced: &mut BTreeSet<String>) {
+    fn texture(&mut self, instr: Instr, stage: Stage, replaced: &mut BTreeSet<String>) {
         use TexSrcKind as K;
-        let InstrData::Tex(tex) = &self.function.instrs[self.instr] else { return };
+        let InstrData::Tex(tex) = &self.function.instrs[instr] else { return };
         let mut tex = tex.clone();
         let is_array = form_of(self.function, &tex).is_some_and(|(_, is_array)| is_array);
         let is_fetch = tex.op == TexOp::Txf;
@@ -233,7 +214,7 @@ impl Before<'_> {
             tex.sampler_index = 0;
         }
         tex.is_array = is_array;
-        self.function.instrs[self.instr] = InstrData::Tex(tex);
+        self.function.instrs[instr] = InstrData::Tex(tex);
     }
 
     /// The low bits of numbers, as words.

@@ -212,11 +212,8 @@ impl<'a> Locations<'a> {
             // `predt` and `predf` name the register that they read before it is assigned.
             Place::Assigned(_, reg) if self.is_kept(place, class) => self.register(*reg, class, component, named),
             Place::Value(value) | Place::Assigned(value, _) => {
-                let data = &self.program.values[*value];
-                if data.class.half != class.half || component >= u32::from(data.components) {
-                    return Err(format!("component {component} of {value}"));
-                }
-                let first = self.values[*value] + component * width;
+                let first = self.value_piece(place, class, component);
+                let first = first.ok_or_else(|| format!("component {component} of {value}"))?;
                 Ok(first..first + width)
             }
             Place::Reg(reg) => self.register(*reg, class, component, named),

@@ -69,7 +69,7 @@ guards! {
     RegistersEndsWithin "registers-ends-within" Registers "The last lane of a wave may end in the middle of a block.";
     WaveDiverges "wave-diverges" Order "Lanes may diverge at a branch.";
     WaveTurns "wave-turns" Order "A wave continues in a block in which other lanes wait.";
-    RegistersHeld "registers-held" Registers "A register that an operand names beside its value still holds that value.";
+    RegistersHeld "registers-held" Registers "An operand that has a value and its register reads a register that still holds the value.";
     RegistersLane "registers-lane" Registers "The lane whose value a shared register has may be another one after the next operation.";
     RegistersMeet "registers-meet" Registers "A fact holds where paths join if it holds on each of them.";
     RegistersMeetUndefined "registers-meet-undefined" Registers "A register is undefined where paths join if it is undefined on each of them.";

@@ -63,10 +63,7 @@ pub struct Recovered {
 pub fn recover(path: &Path, shader: &LogShader, target: &Target) -> Recovered {
     let mut state = State::new(path, shader, target);
     RECOVERIES.iter().for_each(|recovery| (recovery.apply)(&mut state));
-    let lost = state.native.as_ref().ok().and_then(Native::missing_constants);
-    state.problems.extend(lost.iter().map(|lost| format!("{}: the lists before the code have {lost}", path.display())));
-    let lacks_constants = state.native.is_err() || lost.is_some();
-    let State { nir, passes, phases, code, inferred, problems, contradictions, unread, .. } = state;
+    let State { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants, .. } = state;
     Recovered { nir, passes, phases, code, inferred, problems, contradictions, unread, lacks_constants }
 }
 

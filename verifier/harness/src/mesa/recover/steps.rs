@@ -145,11 +145,14 @@ pub(super) struct State<'a> {
     bars: Option<usize>,
     /// The words and lists after the last pass, or why they cannot be read.
     pub native: Result<Native, String>,
+    /// The lists before the code, which describe the constant file, are missing or have lost a line.
+    pub lacks_constants: bool,
     varyings: Option<varyings::Varyings>,
     interface: Option<interface::Recovered>,
     /// The last program with registers.
     last: Option<(Program, Phase)>,
-    /// The code of the words, or why there is none; `None` without nir or lists.
+    /// The code that the words decode to, or the reason why they cannot be decoded; `None` if nir or the lists are
+    /// missing, and after `code`.
     words: Option<Result<Code, String>>,
     /// Why the final code cannot be compared, although its words can be read.
     refused_code: Option<String>,
@@ -176,6 +179,7 @@ impl<'a> State<'a> {
             phases: Vec::new(),
             bars: None,
             native: Err(String::new()),
+            lacks_constants: true,
             varyings: None,
             interface: None,
             last: None,
@@ -271,6 +275,11 @@ fn remove_barriers(state: &mut State<'_>) {
 
 fn read_final_code(state: &mut State<'_>) {
     state.native = native(state.shader, state.shader.listing.as_ref(), state.target);
+    let missing = state.native.as_ref().map(Native::missing_constants);
+    state.lacks_constants = !matches!(missing, Ok(None));
+    if let Ok(Some(missing)) = missing {
+        state.problems.push(format!("{}: the lists before the code have {missing}", state.path.display()));
+    }
 }
 
 /// Reports nir or final code that cannot be read and that no boundary names.
@@ -405,10 +414,10 @@ fn complete_accesses(state: &mut State<'_>) {
 }
 
 fn make_code(state: &mut State<'_>) {
-    let (Some(words), Some(varyings)) = (&state.words, &state.varyings) else { return };
+    let (Some(words), Some(varyings)) = (state.words.take(), &state.varyings) else { return };
     let mut words = match words {
-        Ok(words) => words.clone(),
-        Err(error) => return state.code = Err(error.clone()),
+        Ok(words) => words,
+        Err(error) => return state.code = Err(error),
     };
     let mut reads = words.instrs.values().map(|instr| &instr.data).chain(&words.interface.prefetches);
     let unlisted = || reads.find_map(|data| varyings.untold(data)).map(untold_varying);

@@ -407,12 +407,16 @@ impl Fuzz {
             }
         };
         let so_far = Arc::new(Mutex::new(Summary::default()));
-        let words = Arc::clone(&so_far);
+        let (words, root) = (Arc::clone(&so_far), self.failures.clone());
         interrupt::last_words(move || {
             let mut summary = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
             summary.interrupted = true;
+            let failed = summary.refuted + summary.crashed > 0;
+            if failed {
+                triage::unfinished(&root);
+            }
             output::summary(&summary);
-            Exit::Interrupted.max(Exit::Refuted.when(summary.refuted + summary.crashed > 0))
+            Exit::Interrupted.max(Exit::Refuted.when(failed))
         });
         let mut progress = |counts: &Counts| {
             *so_far.lock().unwrap_or_else(PoisonError::into_inner) = counts.summary.clone();

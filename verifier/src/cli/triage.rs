@@ -123,8 +123,13 @@ pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
         groups => table(groups),
     }
     if triage.unfinished {
-        output::line(&format!("not at its end; to go on: ir3-equiv triage {}", root.display()));
+        unfinished(root);
     }
+}
+
+/// Prints the command that resumes the triage of a folder.
+pub fn unfinished(root: &Path) {
+    output::line(&format!("not at its end; to go on: ir3-equiv triage {}", root.display()));
 }
 
 /// Removes the path from the beginning of a message of a bundle's error.

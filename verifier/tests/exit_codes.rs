@@ -199,9 +199,9 @@ fn the_file_of_the_coverage_is_tried_first() {
 #[test]
 fn a_coverage_table_is_replaced_when_it_is_complete() {
     let folder = folder("coverage-limit");
-    expect(&folder, "fuzz --seed 1 --programs 4 --coverage cov.json", 0);
+    expect(&folder, "fuzz --gpu a660 --seed 1 --programs 4 --coverage cov.json", 0);
     let before = fs::read_to_string(folder.path().join("cov.json")).expect("a file");
-    let script = format!("ulimit -f 1; exec {PROGRAM} fuzz --seed 1 --programs 4 --coverage cov.json");
+    let script = format!("ulimit -f 1; exec {PROGRAM} fuzz --gpu a660 --seed 1 --programs 4 --coverage cov.json");
     let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().expect("a shell");
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert_eq!(output.status.code(), Some(74), "{text}");

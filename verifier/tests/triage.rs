@@ -125,7 +125,7 @@ fn the_result_does_not_depend_on_threads() {
     let result = |jobs: u32, name: &str| {
         let found = root.path(name);
         let arguments = format!(
-            "fuzz --seed 1 --gpu a660 --keep-going --programs 48 --plant wrong-constant --jobs {jobs} --format json --failures"
+            "fuzz --seed 1 --gpu a660 --keep-going --programs 24 --plant wrong-constant --jobs {jobs} --format json --failures"
         );
         let (code, out, err) = run(&arguments, &found);
         assert_eq!(code, Some(1), "{out}{err}");

@@ -79,21 +79,21 @@ impl Table {
                 if is_seen && !family.has_rules() {
                     continue;
                 }
-                let known: Vec<Status> = accepted.iter().map(|accepted| accepted.status(family, cell)).collect();
-                if is_seen {
-                    let is_impossible = !known.is_empty() && known.iter().all(|it| matches!(it, Status::Impossible(_)));
-                    row.wrong.extend(is_impossible.then_some(name));
-                    continue;
-                }
-                match known.iter().find(|status| !matches!(status, Status::Impossible(_))) {
+                // A status is asked of selection, which takes time: GPUs after the first that has the cell are not asked.
+                let mut reason = "no GPU".to_owned();
+                let possible = accepted.iter().find_map(|accepted| match accepted.status(family, cell) {
+                    Status::Impossible(found) => {
+                        reason = found;
+                        None
+                    }
+                    status => Some(status),
+                });
+                match possible {
+                    _ if is_seen => row.wrong.extend((possible.is_none() && !accepted.is_empty()).then_some(name)),
                     Some(Status::Open) => row.open.push(name),
                     Some(_) => row.missing.push(name),
                     None => {
                         row.impossible += 1;
-                        let reason = match known.into_iter().next_back() {
-                            Some(Status::Impossible(reason)) => reason,
-                            _ => "no GPU".to_owned(),
-                        };
                         row.reasons.entry(reason).or_default().push(name);
                     }
                 }

@@ -153,6 +153,99 @@ fn registers_that_are_never_written_are_inputs() {
     assert!(code == 0 && text.contains("the same inputs on both sides: r0.x, r0.y"), "{text}");
 }
 
+/// The end of a piece: what differs there is refuted if both texts leave it as a result, and unknown otherwise.
+#[test]
+fn registers_at_the_end_of_a_piece() {
+    let sum = "add.f r1.x, r4.x, r5.x\n";
+    let product = "mul.f r1.x, r4.x, r5.x\n";
+    for (name, before, after, code, texts) in [
+        // A half register is another one than the full register of its number, in separate and in merged files.
+        (
+            "half",
+            format!("{sum}mov.f16f16 hr1.x, hr9.x\n"),
+            format!("{product}mov.f16f16 hr1.x, hr9.x\n"),
+            1,
+            "refuted",
+        ),
+        (
+            "read-half",
+            format!("{sum}mov.f16f16 hr0.x, hr1.x\n"),
+            format!("{product}mov.f16f16 hr0.x, hr1.x\n"),
+            1,
+            "refuted",
+        ),
+        // Something reads it, which does not say that nothing else does.
+        (
+            "read",
+            format!("{sum}add.f r0.y, r1.x, r1.x\n"),
+            format!("add.f r0.x, r4.x, r5.x\nadd.f r0.y, r0.x, r0.x\n"),
+            3,
+            "do not say if it is read after them: r0.x, r1.x",
+        ),
+        ("overwritten", sum.to_owned(), format!("{sum}mov.u32u32 r0.x, r3.x\n"), 3, "do not say"),
+        ("same", format!("{sum}add.f r0.y, r1.x, r1.x\n"), format!("{sum}add.f r0.y, r1.x, r1.x\n"), 0, "proved"),
+        (
+            "moved",
+            format!("{sum}mov.u32u32 r0.x, r3.x\n"),
+            format!("mov.u32u32 r0.x, r3.x\n{sum}"),
+            0,
+            "compared at the end: r0.x, r1.x",
+        ),
+        // Outputs are general registers.
+        (
+            "predicate",
+            format!("{sum}cmps.u.lt p0.x, r4.x, r2.x\n"),
+            format!("{sum}cmps.u.gt p0.x, r4.x, r2.x\n"),
+            3,
+            "is not compared",
+        ),
+        (
+            "shared",
+            format!("{sum}mov.u32u32 r48.x, c1.x\n"),
+            format!("{sum}mov.u32u32 r48.x, c1.y\n"),
+            3,
+            "is not compared",
+        ),
+        ("address", format!("{sum}mova a0.x, hr8.x\n"), format!("{sum}mova a0.x, hr8.y\n"), 3, "is not compared"),
+    ] {
+        for gpu in ["a540", "a660"] {
+            let folder = Folder::new(&format!("check-end-{name}-{gpu}"));
+            fs::write(folder.path().join("before.txt"), &before).expect("a file");
+            fs::write(folder.path().join("after.txt"), &after).expect("a file");
+            let (found, text) = run(&folder, &format!("check before.txt after.txt --gpu {gpu}"));
+            assert!(found == code && text.contains(texts), "{name}, {gpu}: {found} {text}");
+        }
+    }
+}
+
+/// From a6xx on, killed lanes are helper lanes: samples of their quads depend on what these lanes compute.
+#[test]
+fn killed_lanes_are_helper_lanes_of_samples_after_them() {
+    let program = |middle: &str| {
+        let head = "// {stage=fragment}\n// {output=0.x}\nblock1 {\n\t_meta:in r0.x (wrmask=0x3) // {input=barycentric_pixel}\n\t\
+            bary.f r1.x, imm[0.000000,0,0x0], r0.x (wrmask=0x3)\n\tbary.f r1.y, imm[0.000000,1,0x1], r0.x (wrmask=0x3)\n\t\
+            cmps.f.lt pp0.x, r1.x, c1.x\n\tkill pp0.x\n\tmov.f32f32 r2.x, r1.y\n\tmov.f32f32 r2.y, r1.y\n";
+        let tail = "\tsam (f32)(x)r3.x, r2.x (wrmask=0x3), s#0, t#0\n\tend r3.x (0)\n}\n";
+        let numbered = |(number, line): (usize, &str)| match line.strip_prefix('\t') {
+            Some(instr) if !instr.starts_with("pred:") && !instr.starts_with("/*") => {
+                format!("\t{number:04}:{number:04}:000: \t{instr}\n")
+            }
+            _ => format!("{line}\n"),
+        };
+        format!("{head}{middle}{tail}").lines().enumerate().map(numbered).collect::<String>()
+    };
+    let other = program(
+        "\tcmps.f.lt pp0.y, r1.x, c1.x\n\tbr pp0.y\n\t/* succs: block2, block3 (div) */\n}\nblock2 {\n\tpred: block1\n\t\
+         mov.f32f32 r2.x, c4.x\n\tjump\n\t/* succs: block3 */\n}\nblock3 {\n\tpred: block1, block2\n",
+    );
+    let (code, text) = check("killed-lanes", &other, &program(""), "--gpu a660");
+    assert!(code == 1 && text.contains("refuted"), "{code} {text}");
+    // Without coordinates of their own the lanes sample the same, and on a5xx they end.
+    let same = other.replace("c4.x", "r1.y");
+    let (code, text) = check("killed-lanes-same", &same, &program(""), "--gpu a660");
+    assert!(code == 0 && text.contains("proved"), "{code} {text}");
+}
+
 #[test]
 fn two_logs_are_compared_section_by_section() {
     let folder = Folder::new("check-logs");

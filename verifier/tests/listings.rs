@@ -110,10 +110,7 @@ fn two_listings_are_compared_as_far_as_they_name_results() {
         write(name, text.split_once("(r0.x)\n").expect("a directive").1);
     }
     let (code, text) = outcome(folder.path(), "check d.asm e.asm --gpu a660");
-    assert!(
-        code == Some(3) && text.contains("the registers that the code hands over at its end are not named"),
-        "{text}"
-    );
+    assert!(code == Some(3) && text.contains("the texts do not name the registers that are read after them"), "{text}");
 }
 
 /// The end of each compute shader of a7xx, which the text after a pass does not have.

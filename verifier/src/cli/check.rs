@@ -10,8 +10,8 @@ use crate::{EnvSeed, Exit, Failure, Fuel, Gpu, output};
 use clap::Args;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{
-    self, Boundary, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs,
-    Refutation, Search, Summary, TextPair, Unknown, Verdict,
+    self, BoundaryKind, EngineKind, Engines, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Refutation,
+    Search, Summary, TextPair, Unknown, Verdict,
 };
 use ir3_harness::mesa::{CODE, Checked, NIR, Settings, Sides};
 use ir3_harness::report::page::PageFolder;
@@ -234,11 +234,10 @@ impl Rows<'_> {
         let policy = Policy { runs_proved: true, ..base.with_search(search) };
         let mut scratch = Scratch::default();
         // A pass would not cover the registers that the next stage gets.
-        let open_end = is_open
-            .then(|| NotShown::Rule("the registers that the code hands over at its end are not named".to_owned()));
-        let open_value = || pair.open_value().or_else(|| open_end.clone());
-        let boundary = Boundary { condition: Some(&open_value), ..pair.boundary() };
-        let judgment = Judge::new(policy, target, &envs, &mut scratch).judge(&boundary);
+        let open_end =
+            is_open.then(|| NotShown::Piece("the texts do not name the registers that are read after them".to_owned()));
+        let mut judge = Judge::new(policy, target, &envs, &mut scratch);
+        let judgment = pair.judge(&mut |boundary| judge.judge(boundary), || open_end.clone());
         let stage = match pair.kind {
             _ if is_of_log => "nir of the log",
             BoundaryKind::Final => "final code",

@@ -160,30 +160,37 @@ impl<'a> Judge<'a> {
         judgment
     }
 
-    /// Judges a boundary; one between texts that is refuted with killed lanes that end, once more with lanes that
-    /// continue as helpers.
+    /// Judges a boundary by what killed lanes do ([`kills`]). Between texts of ir3 they go on as helper lanes where the
+    /// hardware's do; if other instructions depend on the active lanes, both meanings have to agree. After nir, whose
+    /// `terminate` ends them, one meaning is enough.
     fn with_kills(&mut self, boundary: &Boundary<'_>) -> Judgment {
+        let helpers = match boundary.origin {
+            Origin::Printed => kills::as_helpers(boundary.before, boundary.after, &self.target),
+            Origin::Compiled => None,
+        };
+        let Some(helpers) = helpers else { return self.compare(boundary) };
+        let [before, after] = [(&helpers.before).into(), (&helpers.after).into()];
+        let of_hardware = Boundary { before, after, follows: false, ..*boundary };
+        let is_ir3 = ir3_of(boundary.before).is_some();
+        if is_ir3 && !helpers.counts_lanes {
+            return self.compare(&of_hardware);
+        }
         let judgment = self.compare(boundary);
-        if boundary.origin != Origin::Printed || !judgment.verdict.is_refuted() {
+        let needs_both = is_ir3 && judgment.verdict.is_pass();
+        if !needs_both && !judgment.verdict.is_refuted() {
             return judgment;
         }
-        let Some(helpers) = kills::as_helpers(boundary.before, boundary.after, &self.target) else { return judgment };
-        let again = self.with_kills(&Boundary {
-            before: (&helpers.before).into(),
-            after: (&helpers.after).into(),
-            follows: false,
-            ..*boundary
-        });
+        let again = self.compare(&of_hardware);
         let time = judgment.time + again.time;
-        if again.verdict.is_refuted() {
-            return Judgment { time, ..judgment };
+        match (needs_both, again.verdict.is_pass()) {
+            (true, true) => return Judgment { time, ..judgment },
+            (false, _) if again.verdict.is_refuted() => return Judgment { time, ..judgment },
+            (false, _) if !helpers.counts_lanes => return Judgment { time, ..again },
+            _ => {}
         }
-        if helpers.counts_lanes {
-            let what = "a sample or derivative moved over a kill where other instructions depend on the active lanes";
-            let verdict = Verdict::Unknown(Unknown::Unsupported(what.to_owned().into()));
-            return Judgment { verdict, time, ..judgment };
-        }
-        Judgment { time, ..again }
+        let what = "a sample or derivative moved over a kill where other instructions depend on the active lanes";
+        let verdict = Verdict::Unknown(Unknown::Unsupported(what.to_owned().into()));
+        Judgment { verdict, time, ..judgment }
     }
 
     /// Asks the engines.

@@ -8,20 +8,26 @@
 //! intersection over successors. A register that only some paths write stays undefined on the others. In other files
 //! (shared registers, predicates, addresses) a value that nothing writes makes the pair *unknown*.
 //!
-//! A fragment may have no result: no output and no access that is observed. Then its results are the values that
-//! nothing in it reads: of SSA form in the order of the text, of registers those that the program before writes last,
-//! if all of them are also such of the program after ([`TextPair::results`] names them).
+//! A fragment may have no result: no output and no access that is observed. Then its results are compared at the end
+//! ([`TextPair::results`] names them):
+//!
+//! - of SSA form, the values that nothing in it reads, in the order of the text;
+//! - of registers, all general registers that either text writes. A text does not say which of them are read after it.
+//!   So a difference refutes the pair only if it is in registers that both texts write last and do not read; a
+//!   difference in the others makes it *unknown* ([`TextPair::judge`]). A predicate, shared or address register that a
+//!   text writes and does not read makes it unknown, too, as it cannot be an output.
 //!
 //! A text is final code if something in it waits: `nop`, `(nop1)`, `(ss)`, `(sy)`. (Barriers have their flags from
 //! selection on.) If one of the two is, the program after has to wait for its results.
 
 use super::boundary::{Boundary, BoundaryKind};
-use super::{Engines, Judge, NotShown, Policy, ProgramInputs, Search, Smt, Verdict};
+use super::judge::Judgment;
+use super::{Engines, Judge, NotShown, Policy, ProgramInputs, Search, Smt, Unknown, Verdict};
 use ir3_compiler::ir3::register_set::RegisterSet;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::ir3::{
     Attrs, Block, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, PhysReg, Place, Program,
-    RegClass, RegFile, Src, WriteMask,
+    RegClass, RegFile, Src, Value, WriteMask,
 };
 use ir3_compiler::target::Target;
 use ir3_programs::seeds::env_seeds;
@@ -44,46 +50,69 @@ pub struct TextPair {
     pub inputs: Vec<String>,
     /// The values of fragments without a result that are compared at the end.
     pub results: Vec<String>,
+    /// The programs with those results alone that are certain to be results, if there are others.
+    certain: Option<[Snapshot; 2]>,
+    /// The results that may be read after the texts, or not.
+    uncertain: Vec<String>,
     /// The kind of the boundary.
     pub kind: BoundaryKind,
-    /// A value that cannot be an input, and that nothing writes.
-    unwritten: Option<&'static str>,
+    /// The reason why a pass shows nothing.
+    open: Option<String>,
 }
 
 impl TextPair {
     /// Completes two programs.
     pub fn new(mut before: Snapshot, mut after: Snapshot, target: &Target) -> Self {
         let mut inputs = BTreeSet::new();
-        let mut unwritten = None;
+        let mut open = None;
         for side in [&mut before, &mut after] {
             if let Snapshot::Ir3(program) = side {
                 let reads = UnwrittenReads::of(program, target);
                 add_inputs(program, &reads.registers);
                 inputs.extend(reads.registers);
-                unwritten = unwritten.or(reads.other);
+                open = open.or(reads.other.map(|what| format!("it reads {what} that no instruction writes")));
             }
         }
-        let results = match (&mut before, &mut after) {
-            (Snapshot::Ir3(before), Snapshot::Ir3(after)) => add_results(before, after),
-            _ => Vec::new(),
+        let added = match (&mut before, &mut after) {
+            (Snapshot::Ir3(before), Snapshot::Ir3(after)) => add_results(before, after, target),
+            _ => AddedResults::default(),
         };
+        let AddedResults { names: results, certain, uncertain, uncompared } = added;
+        open = open.or(uncompared);
         let is_final = |side: &Snapshot| side.as_ir3().is_some_and(waits);
         let is_machine = after.as_ir3().is_some_and(|program| Form::of(program) == Form::Machine);
         let kind = match is_machine && (is_final(&before) || is_final(&after)) {
             true => BoundaryKind::Final,
             false => BoundaryKind::Computes,
         };
-        Self { before, after, inputs: inputs.iter().map(Register::name).collect(), results, kind, unwritten }
+        let inputs = inputs.iter().map(Register::name).collect();
+        Self { before, after, inputs, results, certain, uncertain, kind, open }
     }
 
-    /// The boundary between them.
-    pub fn boundary(&self) -> Boundary<'_> {
-        Boundary { kind: self.kind, ..Boundary::of_texts((&self.before).into(), (&self.after).into()) }
-    }
-
-    /// The reason why a pass shows nothing: a value that nothing writes may be any.
-    pub fn open_value(&self) -> Option<NotShown> {
-        self.unwritten.map(|what| NotShown::Rule(format!("it reads {what} that no instruction writes")))
+    /// Judges the boundary between them by `judge`. A pass counts only if `open` returns no reason against it.
+    pub fn judge(
+        &self,
+        judge: &mut dyn FnMut(&Boundary<'_>) -> Judgment,
+        open: impl Fn() -> Option<NotShown>,
+    ) -> Judgment {
+        let open = || self.open.clone().map(NotShown::Piece).or_else(&open);
+        let mut of = |[before, after]: [&Snapshot; 2]| {
+            let boundary = Boundary::of_texts(before.into(), after.into());
+            judge(&Boundary { kind: self.kind, condition: Some(&open), ..boundary })
+        };
+        let judgment = of([&self.before, &self.after]);
+        if !judgment.verdict.is_refuted() || self.uncertain.is_empty() {
+            return judgment;
+        }
+        let certain = self.certain.as_ref().map(|[before, after]| of([before, after]));
+        if let Some(certain) = certain.filter(|certain| certain.verdict.is_refuted()) {
+            return certain;
+        }
+        let registers = self.uncertain.join(", ");
+        let why = format!(
+            "the texts differ in a register at their end, and do not say if it is read after them: {registers}"
+        );
+        Judgment { verdict: Verdict::Unknown(Unknown::NotShown(NotShown::Piece(why))), ..judgment }
     }
 }
 
@@ -103,9 +132,9 @@ pub fn compare(before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict 
     let base = Policy::new(&engines);
     let search = Search { inputs: inputs.as_ref(), runs: RUNS, most_runs: 8 * RUNS, limit: SEARCH, fuel: base.fuel };
     let policy = Policy { runs_proved: true, ..base.with_search(search) };
-    let open_value = || pair.open_value();
-    let boundary = Boundary { condition: Some(&open_value), ..pair.boundary() };
-    Judge::new(policy, *target, &envs, &mut Scratch::default()).judge(&boundary).verdict
+    let mut scratch = Scratch::default();
+    let mut judge = Judge::new(policy, *target, &envs, &mut scratch);
+    pair.judge(&mut |boundary| judge.judge(boundary), || None).verdict
 }
 
 /// Returns true if a program has an instruction that waits.
@@ -135,18 +164,40 @@ impl Register {
         RegClass { file: RegFile::General, half: self.half }
     }
 
+    /// Its units.
+    fn units(&self, target: &Target) -> RegisterSet {
+        let place = Place::Reg(PhysReg(self.number));
+        RegisterSet::of(&Program::default(), target, &place, self.class(), WriteMask(1))
+    }
+
+    /// A source that reads it.
+    fn src(&self) -> Src {
+        Src::reg(Place::Reg(PhysReg(self.number)), self.class(), WriteMask(1))
+    }
+
+    /// The general registers that consist of some units, the largest ones, and the units of other files.
+    fn covering(units: &BTreeSet<usize>, target: &Target) -> (Vec<Self>, Vec<usize>) {
+        let mut left = units.clone();
+        let mut found = Vec::new();
+        for half in [false, true] {
+            for register in (0..192).map(|number| Self { half, number }) {
+                let its: Vec<usize> = register.units(target).units().collect();
+                if its.iter().all(|unit| left.contains(unit)) {
+                    its.iter().for_each(|unit| _ = left.remove(unit));
+                    found.push(register);
+                }
+            }
+        }
+        (found, left.into_iter().collect())
+    }
+
     /// All general registers, by the unit in which each starts. Halves of a merged file are parts of full registers.
     fn by_unit(target: &Target) -> BTreeMap<usize, Self> {
-        let empty = Program::default();
         let halves = if target.merged_regs { 0 } else { 192 };
         let all = (0..192).map(|number| Self { half: false, number });
         let all = all.chain((0..halves).map(|number| Self { half: true, number }));
-        all.flat_map(|register| {
-            let place = Place::Reg(PhysReg(register.number));
-            let set = RegisterSet::of(&empty, target, &place, register.class(), WriteMask(1));
-            set.units().map(move |unit| (unit, register)).collect::<Vec<_>>()
-        })
-        .collect()
+        all.flat_map(|register| register.units(target).units().map(move |unit| (unit, register)).collect::<Vec<_>>())
+            .collect()
     }
 }
 
@@ -225,7 +276,7 @@ pub fn complete(program: &mut Program, target: &Target) -> Vec<String> {
         }
     }
     if is_without_result(program) {
-        let results = results(program);
+        let results = results(program, target);
         if !results.is_empty() {
             let names: Vec<String> = results.iter().map(|(name, ..)| name.clone()).collect();
             set_outputs(program, results.into_iter().map(|(_, src)| src));
@@ -244,37 +295,20 @@ fn is_without_result(program: &Program) -> bool {
     program.outputs.is_empty() && !program.iter_instrs().any(|(_, instr)| has_effect(&program.instrs[instr]))
 }
 
-/// The values that nothing in a program of one block reads, with their names.
-fn results(program: &Program) -> Vec<(String, Src)> {
+/// The instructions of a program of one block, in order; `None` if it has several.
+fn only_block(program: &Program) -> Option<Vec<&InstrData>> {
     // The end may have a block of its own.
     let is_end = |instr: &Instr| matches!(program.instrs[*instr].opcode, Opcode::End | Opcode::Jump);
     let blocks = program.layout.iter().filter(|&&block| !program.blocks[block].instrs.iter().all(is_end));
-    if blocks.count() > 1 {
-        return Vec::new();
-    }
-    let instrs: Vec<&InstrData> = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).collect();
-    let reads = |from: usize, place: &Place| {
-        instrs[from..].iter().any(|data| {
-            data.srcs.iter().any(|src| match (src.place(), place) {
-                (Some(Place::Reg(first)), Place::Reg(register)) => {
-                    let count = (u16::from(data.repeat) + 1).max(src.mask.span() as u16);
-                    (first.0..first.0 + count).contains(&register.0)
-                }
-                (Some(read), place) => read.value().is_some() && read.value() == place.value(),
-                _ => false,
-            })
-        })
-    };
-    let writes = |from: usize, register: PhysReg| {
-        instrs[from..].iter().any(|data| {
-            data.dsts.iter().any(|dst| match dst.place {
-                Place::Reg(first) => {
-                    let count = (u16::from(data.repeat) + 1).max(dst.mask.span() as u16);
-                    (first.0..first.0 + count).contains(&register.0)
-                }
-                _ => false,
-            })
-        })
+    (blocks.count() <= 1).then(|| program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).collect())
+}
+
+/// The values that nothing in a program of one block reads or overwrites later, with their names.
+fn results(program: &Program, target: &Target) -> Vec<(String, Src)> {
+    let Some(instrs) = only_block(program) else { return Vec::new() };
+    let sets: Vec<_> = instrs.iter().map(|data| RegisterSet::of_instr(program, target, data)).collect();
+    let is_read = |from: usize, value: Value| {
+        instrs[from..].iter().any(|data| data.srcs.iter().any(|src| src.place().and_then(Place::value) == Some(value)))
     };
     let mut found = Vec::new();
     for (at, data) in instrs.iter().enumerate().filter(|(_, data)| data.opcode != Opcode::Input) {
@@ -282,15 +316,15 @@ fn results(program: &Program) -> Vec<(String, Src)> {
             match dst.place {
                 Place::Reg(first) if first != PhysReg::INVALID => {
                     let count = (u16::from(data.repeat) + 1).max(dst.mask.span() as u16);
-                    for register in (first.0..first.0 + count).map(PhysReg) {
-                        let place = Place::Reg(register);
-                        if !reads(at + 1, &place) && !writes(at + 1, register) {
-                            let name = Register { half: dst.class.half, number: register.0 }.name();
-                            found.push((name, Src::reg(place, dst.class, WriteMask(1))));
+                    for number in first.0..first.0 + count {
+                        let register = Register { half: dst.class.half, number };
+                        let units = register.units(target);
+                        if !sets[at + 1..].iter().any(|[reads, writes]| reads.meets(&units) || writes.meets(&units)) {
+                            found.push((register.name(), register.src()));
                         }
                     }
                 }
-                Place::Value(value) if !reads(at + 1, &dst.place) => {
+                Place::Value(value) if !is_read(at + 1, value) => {
                     let serial = program.serials[program.values[value].instr];
                     found.push((format!("ssa_{serial}"), Src::reg(dst.place, dst.class, dst.mask)));
                 }
@@ -299,6 +333,23 @@ fn results(program: &Program) -> Vec<(String, Src)> {
         }
     }
     found
+}
+
+/// The units of registers that a program of one block writes; `None` if it has several blocks.
+fn written(program: &Program, target: &Target) -> Option<BTreeSet<usize>> {
+    let instrs = only_block(program)?;
+    let mut all = RegisterSet::EMPTY;
+    for data in instrs.iter().filter(|data| data.opcode != Opcode::Input) {
+        all.add(&RegisterSet::of_instr(program, target, data)[1]);
+    }
+    Some(all.units().collect())
+}
+
+/// Returns true if a program of one block writes a unit, and reads it at no later place.
+fn is_left(program: &Program, target: &Target, unit: usize) -> bool {
+    let has = |set: &RegisterSet| set.units().any(|other| other == unit);
+    let sets = program.iter_instrs().map(|(_, instr)| RegisterSet::of_instr(program, target, &program.instrs[instr]));
+    sets.fold(false, |is_left, [reads, writes]| has(&writes) || is_left && !has(&reads))
 }
 
 /// Makes sources of the only end outputs.
@@ -312,27 +363,71 @@ fn set_outputs(program: &mut Program, srcs: impl Iterator<Item = Src>) {
     program.instrs[end].srcs = srcs.into_iter().collect();
 }
 
-/// Compares the registers at the end that neither of two fragments reads. Returns the names.
-fn add_results(before: &mut Program, after: &mut Program) -> Vec<String> {
+/// The results that were added to two fragments.
+#[derive(Default)]
+struct AddedResults {
+    /// Their names.
+    names: Vec<String>,
+    /// The programs with the certain results alone, if there are such, and others.
+    certain: Option<[Snapshot; 2]>,
+    /// The names of those that may be no results.
+    uncertain: Vec<String>,
+    /// A difference that is not compared.
+    uncompared: Option<String>,
+}
+
+/// Makes results of the values that two fragments leave at their ends.
+fn add_results(before: &mut Program, after: &mut Program, target: &Target) -> AddedResults {
     if !is_without_result(before) || !is_without_result(after) {
-        return Vec::new();
+        return AddedResults::default();
     }
-    let (first, second) = (results(before), results(after));
+    let (first, second) = (results(before, target), results(after, target));
     let is_ssa = |program: &Program| Form::of(program) == Form::Ssa;
-    let pairs: Vec<(String, [Src; 2])> = if is_ssa(before) || is_ssa(after) {
+    if is_ssa(before) || is_ssa(after) {
         if first.len() != second.len() {
-            return Vec::new();
+            return AddedResults::default();
         }
-        first.into_iter().zip(second).map(|((name, before), (_, after))| (name, [before, after])).collect()
-    } else {
-        // If one of them is missing, the program after may have it elsewhere, and nothing is compared.
-        let same = |name: &String| second.iter().find(|(its, _)| its == name).map(|(_, src)| *src);
-        let all = first.into_iter().map(|(name, src)| same(&name).map(|other| (name, [src, other])));
-        all.collect::<Option<Vec<_>>>().unwrap_or_default()
+        let names = first.iter().map(|(name, _)| name.clone()).collect();
+        set_outputs(before, first.into_iter().map(|(_, src)| src));
+        set_outputs(after, second.into_iter().map(|(_, src)| src));
+        return AddedResults { names, ..AddedResults::default() };
+    }
+    let (Some(of_before), Some(of_after)) = (written(before, target), written(after, target)) else {
+        return AddedResults::default();
     };
-    set_outputs(before, pairs.iter().map(|(_, [src, _])| *src));
-    set_outputs(after, pairs.iter().map(|(_, [_, src])| *src));
-    pairs.into_iter().map(|(name, _)| name).collect()
+    let units: BTreeSet<usize> = of_before.union(&of_after).copied().collect();
+    let (registers, others) = Register::covering(&units, target);
+    // If a register of one is missing in the other, that may have it elsewhere, and none is certain.
+    let names = |list: &[(String, Src)]| list.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
+    let certain = if names(&first) == names(&second) { first } else { Vec::new() };
+    let known = names(&certain);
+    let uncertain: Vec<String> =
+        registers.iter().map(Register::name).filter(|register| !known.contains(register)).collect();
+    // What one of them does not write has the value from before the texts.
+    let inputs = Register::by_unit(target);
+    for (program, written) in [(&mut *before, &of_before), (&mut *after, &of_after)] {
+        let is_input = |data: &InstrData| data.opcode == Opcode::Input;
+        let declared = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).filter(|data| is_input(data));
+        let declared: BTreeSet<usize> = declared
+            .flat_map(|data| RegisterSet::of_instr(program, target, data)[1].units().collect::<Vec<_>>())
+            .collect();
+        let missing = units.difference(written).filter(|unit| !declared.contains(unit));
+        add_inputs(program, &missing.filter_map(|unit| inputs.get(unit).copied()).collect());
+    }
+    let mut both = [&mut *before, &mut *after];
+    let certain = (!certain.is_empty() && !uncertain.is_empty()).then(|| {
+        both.each_mut().map(|program| {
+            let mut program = program.clone();
+            set_outputs(&mut program, certain.iter().map(|(_, src)| *src));
+            Snapshot::Ir3(Box::new(program))
+        })
+    });
+    both.iter_mut().for_each(|program| set_outputs(program, registers.iter().map(Register::src)));
+    let is_uncompared = |unit: &usize| both.iter().any(|program| is_left(program, target, *unit));
+    let uncompared = others.iter().any(is_uncompared).then(|| {
+        "the texts end with a predicate, shared or address register that they do not read, which is not compared".into()
+    });
+    AddedResults { names: registers.iter().map(Register::name).collect(), certain, uncertain, uncompared }
 }
 
 fn add_inputs(program: &mut Program, registers: &BTreeSet<Register>) {

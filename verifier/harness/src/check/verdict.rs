@@ -109,6 +109,9 @@ pub enum NotShown {
     /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
+    /// What a piece of a program does not say, and the verdict depends on.
+    #[error("{0}")]
+    Piece(String),
     /// A final program whose compiler reports to the driver fewer resources than its code uses.
     #[error("the driver reserves too little: {0}")]
     Reserved(String),
@@ -125,6 +128,7 @@ impl Unknown {
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
             Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
             Self::NotShown(NotShown::Rule(_)) => "not shown: a broken rule".into(),
+            Self::NotShown(NotShown::Piece(_)) => "not shown: an open piece".into(),
             Self::NotShown(NotShown::Reserved(_)) => "not shown: more than is reserved".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),

@@ -124,7 +124,7 @@ impl<'a> PairOracle<'a> {
 
     fn judge(&self, before: &Snapshot, after: &Snapshot) -> Verdict {
         let pair = TextPair::new(before.clone(), after.clone(), &self.target);
-        self.engines.judge(&pair.boundary(), &self.target, &self.envs).verdict
+        pair.judge(&mut |boundary| self.engines.judge(boundary, &self.target, &self.envs), || None).verdict
     }
 
     /// Returns true if the verdict on two other programs is the same.

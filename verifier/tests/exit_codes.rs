@@ -470,7 +470,7 @@ fn signals_end_in_order() {
         commands.push((Some(program), format!("--format json prover-mutants --jobs 1 --pairs {}", pairs.display())));
     }
     for (number, (program, arguments)) in commands.into_iter().enumerate() {
-        for moment in 0..moments(if number < 2 { 4 } else { 1 }) {
+        for moment in 0..moments(if number < 2 { 2 } else { 1 }) {
             let after = Duration::from_micros(program_seed(number as u64, moment) % 300_000);
             let (signal, code) = if moment % 2 == 1 { ("-TERM", 143) } else { ("-INT", 130) };
             let arguments = arguments.replace("MOMENT", &moment.to_string());

@@ -6,7 +6,7 @@ use crate::common::folder::{Folder, run, write_script};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
-use ir3_harness::check::{EngineKind, Engines, Smt, Verdict};
+use ir3_harness::check::{EngineKind, Engines, Verdict};
 use ir3_harness::mesa::recover::Recovered;
 use ir3_harness::mesa::{CODE, Checked, Settings, WHOLE, check_shader, print};
 use ir3_programs::generator::{self, Features, Profile};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Every section of our own logs is read, every boundary is compared, and none is refuted.
 #[test]
 fn our_own_logs_are_read_completely() {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings =
         Settings { engines: &engines, runs: 1, most_runs: 4, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     // On each GPU other profiles; all of them on each GPU where there is more time.
@@ -97,7 +97,7 @@ fn no_log_of_an_operation_is_refuted() {
 /// scratch memory.
 #[test]
 fn slots_behind_scratch_memory_of_the_program_are_read() {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings =
         Settings { engines: &engines, runs: 1, most_runs: 1, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let target = Target::by_name("a660").expect("a GPU");

@@ -32,7 +32,7 @@ fn number(text: &str, after: &str) -> u64 {
 fn is_found(plant: &str, stage: &str, kind: &str, limits: &str, most: u64) {
     let folder = Folder::new(&format!("guard-{plant}"));
     let fuzz =
-        format!("fuzz --seed 1 --profile alu --programs 400 --jobs 2 --plant {plant} {limits} --failures failures");
+        format!("fuzz --seed 1 --profile alu --programs 400 --jobs 1 --plant {plant} {limits} --failures failures");
     let (code, text) = run(folder.path(), &fuzz);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains(&format!("{kind}: program ")) && text.contains(&format!("stage {stage}: {kind}")), "{text}");
@@ -61,7 +61,7 @@ fn an_endless_loop_is_found() {
 
 #[test]
 fn an_allocation_explosion_is_found() {
-    is_found("allocation-explosion", "schedule", "out-of-memory", "--memory 1G", 20);
+    is_found("allocation-explosion", "schedule", "out-of-memory", "--memory 400M", 20);
 }
 
 /// The reason of a worker's end is before the list of its calls.
@@ -70,7 +70,7 @@ fn with_backtraces_the_reason_is_found() {
     let folder = Folder::new("guard-backtrace");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
     let arguments =
-        "fuzz --seed 1 --profile alu --programs 400 --jobs 1 --no-reduce --plant allocation-explosion --memory 1G";
+        "fuzz --seed 1 --profile alu --programs 400 --jobs 1 --no-reduce --plant allocation-explosion --memory 400M";
     command.args(arguments.split_whitespace()).current_dir(folder.path()).env("RUST_BACKTRACE", "1");
     let output = command.output().expect("our own program");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -119,7 +119,7 @@ fn every_line_is_as_the_schema_says() {
         "hazards early.ir3",
         "hazards x.nir",
         "ir3-selftest hazard-mutants early.ir3 --mutants 1",
-        "ir3-selftest vec4 --programs 200 --plant one-flag-bit --engine interpreter",
+        "ir3-selftest vec4 --programs 200 --plant lost-inverse --engine interpreter",
         "completions fish",
         "man",
         "ir3-selftest kill-matrix --mutants 2 --engine registers",

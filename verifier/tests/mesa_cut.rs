@@ -273,7 +273,7 @@ fn cut_log(
         }
     }
     if !wrong.is_empty() {
-        let whole = check(path, text, target, &quick(&Engines::all(Smt::default())));
+        let whole = check(path, text, target, &quick(&common::engines()));
         if whole.iter().any(|(_, verdict)| verdict.is_refuted()) {
             // A bug of Mesa, in any sections of the log.
             wrong.clear();
@@ -394,7 +394,7 @@ fn small_logs_without_sections_are_not_refuted() {
 #[test]
 fn logs_that_lost_lines_about_constants_are_not_refuted() {
     let target = Target::default();
-    let engines = Engines::all(Smt::default());
+    let engines = common::engines();
     let mut unknown = 0;
     for name in ["algorithms/srgb-decode.nir", "algorithms/hash-pcg.nir"] {
         let path = folder("corpus").join(name);
@@ -499,7 +499,7 @@ fn arrays_without_passes_are_proved() {
         let code = Cut::NirAndCode.of(&pieces(&log));
         accessed += code.matches("r<a0.x").count();
         let passes = |verdict: &Verdict| matches!(verdict, Verdict::Proved { .. } | Verdict::Tested { .. });
-        let mut verdict = without_passes(&log, "a660");
+        let mut verdict = without_passes_within(&log, "a660", Limits::within(Duration::from_secs(1)));
         if !passes(&verdict) {
             // The later attempts at a proof get a share of the time, which is too little on a slow machine.
             verdict = without_passes_within(&log, "a660", Limits::within(Duration::from_secs(20)));

@@ -2,7 +2,7 @@
 
 use crate::common::folder::{Folder, run};
 use ir3_compiler::target::Target;
-use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::check::{Engines, Verdict};
 use ir3_harness::mesa::{CODE, Settings, Sides, WHOLE, check_shader};
 use ir3_programs::mesa::shader::shaders_of;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn check(text: &str) -> Vec<(String, Verdict)> {
 }
 
 fn check_for(text: &str, target: &Target) -> Vec<(String, Verdict)> {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings =
         Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let mut rows = Vec::new();
@@ -203,7 +203,7 @@ fn an_input_that_refutes_one_boundary_is_tried_at_others() {
     let (sides, _) = Sides::of(Path::new("x.log"), shader, &target, 1);
     let limit = Duration::from_secs(1);
     let settings = |engines| Settings { engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit };
-    let (all, none) = (Engines::all(Smt::default()), Engines { kinds: Vec::new(), ..Engines::default() });
+    let (all, none) = (crate::common::engines(), Engines { kinds: Vec::new(), ..Engines::default() });
     // nir, nir->ir3, ir3_cp, create_parallel_copies: the third is wrong.
     let refuted = sides.judge([0, 2], &settings(&all)).verdict;
     let Verdict::Refuted(refutation) = &refuted else { panic!("{refuted}") };

@@ -2,7 +2,7 @@
 //! them.
 
 use ir3_compiler::target::Target;
-use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::check::Verdict;
 use ir3_harness::mesa::{CODE, Settings, WHOLE, check_shader};
 use ir3_programs::mesa::shader::ShaderReader;
 use std::path::Path;
@@ -15,7 +15,7 @@ const EVALUATION: &str = include_str!("logs/tess-evaluation.log");
 
 /// The boundaries of the one shader of a log with their verdicts, and the problems of its recovery.
 fn check(text: &str) -> (Vec<(String, Verdict)>, Vec<String>) {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings =
         Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let path = Path::new("x.log");

@@ -1,7 +1,7 @@
 //! A log of each version of Mesa whose text is read: one vertex shader, written by hand in the text of the version.
 
 use ir3_compiler::target::Target;
-use ir3_harness::check::{Engines, Smt, Verdict};
+use ir3_harness::check::Verdict;
 use ir3_harness::mesa::{Settings, WHOLE, check_shader};
 use ir3_programs::mesa::origin::Origin;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
@@ -27,7 +27,7 @@ fn shader_of(text: &str) -> LogShader {
 
 /// The verdicts of a log by the names of the boundaries.
 fn check(text: &str) -> Vec<(String, Verdict)> {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings =
         Settings { engines: &engines, runs: 2, most_runs: 8, seed: 1, fuel: 10_000, limit: Duration::from_secs(1) };
     let target = Target::by_name("a660").expect("a GPU");
@@ -69,7 +69,7 @@ const ALIASES: &str = include_str!("logs/aliases.log");
 
 /// The names of the boundaries of the log with aliases that are proved, and of those that are refuted.
 fn of_aliases(text: &str) -> [Vec<String>; 2] {
-    let engines = Engines::all(Smt::default());
+    let engines = crate::common::engines();
     let settings = Settings { fuel: 10_000, ..Settings::new(&engines, 2, 1) };
     let target = Target::by_name("a750").expect("a GPU");
     let mut all = [Vec::new(), Vec::new()];

@@ -264,7 +264,7 @@ fn an_input_gets_simpler() {
 fn bugs_that_move() {
     let mut sizes = Vec::new();
     let start = ThreadTime::now();
-    for (number, profile) in (0..).zip(Profile::ALL.into_iter().step_by(3)) {
+    for (number, profile) in (0..).zip(Profile::ALL.into_iter().step_by(5)) {
         for stage in Stage::ALL {
             let bug = plant(stage, move |program| {
                 let wanted = |&(_, i): &(Block, Instr)| {

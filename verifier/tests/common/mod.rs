@@ -7,8 +7,17 @@ pub mod reloads;
 pub mod vertex;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use ir3_harness::check::{Engines, Smt};
 use ir3_programs::mesa::input::collect_paths;
+use ir3_prove::simulation::Limits;
+
+/// All engines, with about the time for proofs that they have on the command line; the default of the library is ten
+/// times as long.
+pub fn engines() -> Engines {
+    Engines::all(Smt { limits: Limits::within(Duration::from_secs(1)), ..Smt::default() })
+}
 
 /// The real logs: below `../shared/mesa/train` of the workspace, or `mesa/train` of the folder that `IR3_SHARED` names.
 /// Prints a message if the folder is absent.

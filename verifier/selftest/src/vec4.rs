@@ -63,14 +63,13 @@ impl Vec4Campaign {
     }
 
     /// Verifies a program.
-    fn verify(&self, program: &Program, number: u64) -> Verification {
-        let policy = Policy::new(&self.engines).with_search(Search::MEASURING);
-        verify_vec4(program, &self.options, self.bug, &policy, self.envs(number))
+    fn verify(&self, program: &Program, number: u64, policy: &Policy<'_>) -> Verification {
+        verify_vec4(program, &self.options, self.bug, policy, self.envs(number))
     }
 
     /// Returns the stage at which a program is refuted.
     fn refuted_at(&self, program: &Program, number: u64) -> Option<Stage> {
-        let boundaries = self.verify(program, number).boundaries;
+        let boundaries = self.verify(program, number, &Policy::new(&self.engines)).boundaries;
         boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_))).map(|row| row.stage)
     }
 
@@ -84,7 +83,8 @@ impl Vec4Campaign {
                 return;
             }
             let program = vec4_code::from_seed(program_seed(self.seed, number), self.size);
-            let verification = self.verify(&program, number);
+            let measuring = Policy::new(&self.engines).with_search(Search::MEASURING);
+            let verification = self.verify(&program, number, &measuring);
             let refuted = verification.boundaries.iter().find(|row| matches!(row.verdict, Verdict::Refuted(_)));
             let finding = refuted.map(|row| {
                 let stage = row.stage;

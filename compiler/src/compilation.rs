@@ -7,9 +7,11 @@
 use crate::arms::Counter;
 use crate::i965::vec4;
 use crate::pipeline::{self, Change, CompileError, Context, Options, Stage};
+use crate::regalloc::Carried;
 use crate::target::{Backend, Target};
 use crate::{ir3, nir};
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// A program in nir, vec4 or ir3.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,8 @@ pub struct Compilation<'s, 'h> {
     /// The last stage that ran, or the one that is running.
     last: Option<Stage>,
     counter: Counter,
+    /// Results of the allocator's stages for the current program.
+    carried: RefCell<Carried>,
     hook: Option<Hook<'h>>,
 }
 
@@ -81,6 +85,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
             stages: stages.into_iter(),
             last: None,
             counter: Counter::new(options.skip),
+            carried: RefCell::default(),
             hook: None,
         }
     }
@@ -136,7 +141,8 @@ impl<'s, 'h> Compilation<'s, 'h> {
     }
 
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
-        let context = Context { target: &self.target, options: &self.options, counter: &self.counter };
+        let context =
+            Context { target: &self.target, options: &self.options, counter: &self.counter, carried: &self.carried };
         let mut change = match &mut self.program {
             Current::Nir if stage < Stage::Vec4Select => context.run_nir(stage, &mut self.shader)?,
             Current::Nir if matches!(stage, Stage::Vec4Select | Stage::ScalarSelect) => {
@@ -159,6 +165,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
             };
             if hook(stage, program) == Change::Something {
                 change = Change::Something;
+                self.carried = RefCell::default();
             }
         }
         Ok(change)

@@ -18,6 +18,7 @@ use crate::arms::{Counter, Skip};
 pub use crate::features::{Feature, Features};
 pub use crate::graph_colouring::Rotation;
 use crate::i965::vec4;
+use crate::regalloc::Carried;
 pub use crate::regalloc::RegisterLimit;
 use crate::schedule::dependencies::ScheduleRules;
 use crate::select::SelectError;
@@ -31,6 +32,7 @@ pub use own_pass::OwnPass;
 pub(crate) use run::select_counted;
 pub use run::{Change, run_nir_stage, run_stage, select};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 
 /// The inputs of a stage in addition to the program.
@@ -38,6 +40,8 @@ pub(crate) struct Context<'a> {
     pub(crate) target: &'a Target,
     pub(crate) options: &'a Options,
     pub(crate) counter: &'a Counter,
+    /// Results of the allocator's stages for the current program.
+    pub(crate) carried: &'a RefCell<Carried>,
 }
 
 impl Context<'_> {
@@ -294,13 +298,15 @@ i965::with_stages! { stages
             regalloc::shared::is_needed(program) => regalloc::shared::run(program, context.target, context.files());
         /// Arrays for which registers do not suffice are kept in scratch memory.
         SpillArrays = "spill-arrays", Always, Moves,
-            context.allocation().are_arrays_spilled(program) => context.allocation().spill_arrays(program);
+            context.allocation().are_arrays_spilled(program, context.carried)
+                => context.allocation().spill_arrays(program, context.carried);
         /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves,
-            context.allocation().is_spilling_needed(program) => context.allocation().spill(program);
+            context.allocation().is_spilling_needed(program, context.carried)
+                => context.allocation().spill(program, context.carried);
         /// Physical registers; phis become parallel copies.
         RegisterAllocation = "register-allocation", Always, Moves,
-            true => context.allocation().run(program, context.counter);
+            true => context.allocation().run(program, context.carried, context.counter);
         /// Spills and reloads become accesses to scratch memory.
         LowerSpills = "lower-spills", Always, Moves,
             regalloc::lower_spills::is_needed(program) => regalloc::lower_spills::run(program);

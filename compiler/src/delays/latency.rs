@@ -29,8 +29,12 @@ fn is_shared(dst: Option<&Dst>) -> bool {
 /// The number of issue slots of an instruction. Instructions of other units, and jumps, take none.
 #[must_use]
 pub fn issue_slots(data: &InstrData, target: &Target) -> u32 {
+    issue_slots_of(data, is_scalar_alu(data, target))
+}
+
+fn issue_slots_of(data: &InstrData, is_scalar: bool) -> u32 {
     let counted = match data.opcode.category() {
-        Category::Move | Category::Alu2 | Category::Alu3 => !is_scalar_alu(data, target),
+        Category::Move | Category::Alu2 | Category::Alu3 => !is_scalar,
         Category::Flow => !data.opcode.is_issued_on_the_way(),
         _ => false,
     };
@@ -43,9 +47,10 @@ pub fn issue_slots(data: &InstrData, target: &Target) -> u32 {
 }
 
 /// The mechanism with which a user waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// Distance only.
+    #[default]
     Distance,
     /// `(ss)`.
     Ss,
@@ -56,21 +61,25 @@ pub enum Sync {
 /// The mechanism with which users of an instruction's result wait, if they are not on the scalar ALU themselves.
 #[must_use]
 pub fn sync(data: &InstrData, target: &Target) -> Sync {
-    let space = data.memory().and_then(|memory| memory.space);
+    sync_of(data, || is_scalar_alu(data, target))
+}
+
+fn sync_of(data: &InstrData, is_scalar: impl Fn() -> bool) -> Sync {
+    let space = || data.memory().and_then(|memory| memory.space);
     match data.opcode.info().latency {
         LatencyClass::Sfu => Sync::Ss,
         LatencyClass::Texture => Sync::Sy,
         LatencyClass::LocalMemory if data.opcode.info().dsts > 0 && !data.opcode.is_atomic() => Sync::Ss,
         // The same atomics are those of buffers below a6xx. In Mesa's texts they are never.
         LatencyClass::LocalMemory
-            if data.opcode.is_atomic() && space.is_none_or(|space| space == AddressSpace::Shared) =>
+            if data.opcode.is_atomic() && space().is_none_or(|space| space == AddressSpace::Shared) =>
         {
             Sync::Ss
         }
         LatencyClass::LocalMemory | LatencyClass::Memory if data.dsts.is_empty() => Sync::Distance,
         LatencyClass::LocalMemory | LatencyClass::Memory => Sync::Sy,
         LatencyClass::Alu | LatencyClass::Macro
-            if data.opcode.is_alu() && is_shared(data.dsts.first()) && !is_scalar_alu(data, target) =>
+            if data.opcode.is_alu() && is_shared(data.dsts.first()) && !is_scalar() =>
         {
             Sync::Ss
         }
@@ -78,8 +87,39 @@ pub fn sync(data: &InstrData, target: &Target) -> Sync {
     }
 }
 
+/// The properties of an instruction on which its latencies depend, computed once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// The mechanism with which users of its result wait.
+    pub sync: Sync,
+    /// The issue slots.
+    pub slots: u32,
+    /// The latency of its result, without the part that depends on the user.
+    pub result: Latency,
+    /// True if it runs on the scalar ALU.
+    pub is_scalar: bool,
+}
+
+impl Timing {
+    /// Computes the properties of an instruction.
+    #[must_use]
+    pub fn of(data: &InstrData, target: &Target) -> Self {
+        let is_scalar = is_scalar_alu(data, target);
+        let sync = sync_of(data, || is_scalar);
+        Self {
+            sync,
+            slots: issue_slots_of(data, is_scalar),
+            result: Latency::with(data, sync, is_scalar, target),
+            is_scalar,
+        }
+    }
+}
+
+/// An instruction with its properties.
+pub type Timed<'a> = (&'a InstrData, &'a Timing);
+
 /// The time from an instruction to a user of its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     /// Slots that are required between the two.
     pub slots: u32,
@@ -93,6 +133,10 @@ impl Latency {
     /// The latency from an instruction to a user of its first result, without the part that depends on the user.
     #[must_use]
     pub fn of(producer: &InstrData, target: &Target) -> Self {
+        Timing::of(producer, target).result
+    }
+
+    fn with(producer: &InstrData, sync: Sync, is_scalar: bool, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
         let DelaySlots { near, far, .. } = target.delay_slots;
         let Some(dst) = producer.dsts.first() else { return Self::NONE };
@@ -102,11 +146,11 @@ impl Latency {
         if dst.class.file == RegFile::Address {
             return hard(far);
         }
-        match sync(producer, target) {
+        match sync {
             Sync::Ss if producer.opcode.is_alu() => Self { slots: 0, soft: 6 },
             Sync::Ss => Self { slots: 0, soft: 10 },
             Sync::Sy => Self { slots: 0, soft: wait(producer) },
-            Sync::Distance if !producer.opcode.is_alu() || is_scalar_alu(producer, target) => Self::NONE,
+            Sync::Distance if !producer.opcode.is_alu() || is_scalar => Self::NONE,
             Sync::Distance if dst.class.file == RegFile::Predicate => hard(far),
             Sync::Distance => hard(near),
         }
@@ -114,8 +158,9 @@ impl Latency {
 
     /// The latency from the first result of `producer` to source `index` of `consumer`.
     #[must_use]
-    pub fn between(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Self {
-        let any = Self::of(producer, target);
+    pub fn between(producer: Timed<'_>, consumer: Timed<'_>, index: usize, target: &Target) -> Self {
+        let ((producer, producer_timing), (consumer, consumer_timing)) = (producer, consumer);
+        let any = producer_timing.result;
         let Some(dst) = producer.dsts.first() else { return any };
         if consumer.opcode.is_meta() || consumer.opcode.is_output() {
             return Self::NONE;
@@ -127,10 +172,10 @@ impl Latency {
         if !producer.opcode.is_alu() {
             return Self::NONE;
         }
-        if is_scalar_alu(producer, target) {
+        if producer_timing.is_scalar {
             // Other users wait with `(ss)`, which includes the distance.
-            let same = is_scalar_alu(consumer, target)
-                && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
+            let same =
+                consumer_timing.is_scalar && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
             return if same { Self::NONE } else { Self { slots: 0, soft: 6 } };
         }
         let DelaySlots { near, far, third_source } = target.delay_slots;

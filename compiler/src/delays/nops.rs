@@ -22,7 +22,7 @@ use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{
     ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    SrcOperand, register_set,
+    SrcOperand, WriteMask, register_set,
 };
 use crate::maps::map_of;
 use crate::target::{DelaySlots, Generation, Target};
@@ -211,6 +211,29 @@ pub struct Reads {
     sources: SmallVec<[Read; 3]>,
 }
 
+/// The registers on the scoreboard that an instruction writes, and the cycles that it takes.
+#[derive(Clone, Debug)]
+pub struct Writes {
+    /// True if it is of the ALU.
+    alu: bool,
+    /// Issue slots, and nops after them.
+    slots: u32,
+    nops: u32,
+    results: SmallVec<[Written; 1]>,
+}
+
+/// A result of an instruction.
+#[derive(Clone, Debug)]
+struct Written {
+    slots: Range<u16>,
+    /// The components that are written.
+    mask: WriteMask,
+    /// The slots after the issue of the instruction in which it is written.
+    late: u32,
+    /// True if each register is written a slot after the one before it.
+    advances: bool,
+}
+
 /// A source of an instruction.
 #[derive(Clone, Debug)]
 struct Read {
@@ -297,17 +320,15 @@ impl<'a> Scoreboard<'a> {
     /// Issues an instruction; returns the number of nops it needs before it.
     pub fn issue(&mut self, data: &InstrData) -> u32 {
         let delay = self.delay(&self.reads(data));
-        self.issue_after(data, delay);
+        self.issue_after(&self.writes(data, issue_slots(data, self.target)), delay);
         delay
     }
 
-    /// Issues an instruction after `delay` nops.
-    pub fn issue_after(&mut self, data: &InstrData, delay: u32) {
-        self.cycle += delay;
-        let slots = issue_slots(data, self.target);
-        self.cycle += slots.min(1);
-        self.write(data);
-        self.cycle += slots.saturating_sub(1) + u32::from(data.nop);
+    /// Issues an instruction of these writes after `delay` nops.
+    pub fn issue_after(&mut self, writes: &Writes, delay: u32) {
+        self.cycle += delay + writes.slots.min(1);
+        self.write(writes);
+        self.cycle += writes.slots.saturating_sub(1) + writes.nops;
     }
 
     /// The registers that an instruction reads, for [`Scoreboard::delay`].
@@ -333,49 +354,68 @@ impl<'a> Scoreboard<'a> {
         reads
     }
 
-    /// The number of nops that an instruction of these reads needs before it, if it is next.
+    /// The registers that an instruction writes, and the cycles that it takes, with its issue slots.
     #[must_use]
-    pub fn delay(&self, reads: &Reads) -> u32 {
-        let mut delay = 0;
-        for Read { slots, late, advances } in &reads.sources {
-            let mut read = self.cycle + u32::from(*late);
-            for slot in slots.clone() {
-                let Ready { alu: near, others } = self.ready[usize::from(slot)];
-                let ready = if reads.alu { near } else { others };
-                delay = delay.max(ready.saturating_sub(read));
-                read += u32::from(*advances);
-            }
-        }
-        delay
-    }
-
-    /// Sets the times of the results of an instruction, one cycle after it was issued.
-    fn write(&mut self, data: &InstrData) {
+    pub fn writes(&self, data: &InstrData, slots: u32) -> Writes {
+        let mut writes =
+            Writes { alu: data.opcode.is_alu(), slots, nops: u32::from(data.nop), results: SmallVec::new() };
         if data.opcode.is_meta() || is_early_address(data) {
-            return;
+            return writes;
         }
         for (index, dst) in data.dsts.iter().enumerate() {
             let Some(slots) = Slots::of(self.program, dst.class, &dst.place, dst.mask.span()) else { continue };
-            let mut written = self.cycle;
+            let mut late = 0;
             if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
-                written += index as u32;
+                late += index as u32;
             }
             if slots.relative {
-                written += u32::from(data.repeat);
+                late += u32::from(data.repeat);
             }
             let advances = data.repeat > 0 && !slots.relative;
             // Textures may leave components out.
             let has_holes = data.repeat == 0 && !slots.relative;
-            for (component, slot) in (0..).zip(slots.range) {
-                if !has_holes || dst.mask.contains(component) {
-                    self.write_slot(slot, data, written);
+            let mask = if has_holes { dst.mask } else { WriteMask(u32::MAX) };
+            writes.results.push(Written { slots: slots.range, mask, late, advances });
+        }
+        writes
+    }
+
+    /// The cycle from which an instruction of these reads needs no nops before it.
+    #[must_use]
+    pub fn ready_at(&self, reads: &Reads) -> u32 {
+        let mut cycle = 0;
+        for Read { slots, late, advances } in &reads.sources {
+            let mut late = u32::from(*late);
+            for ready in &self.ready[usize::from(slots.start)..usize::from(slots.end)] {
+                let ready = if reads.alu { ready.alu } else { ready.others };
+                cycle = cycle.max(ready.saturating_sub(late));
+                late += u32::from(*advances);
+            }
+        }
+        cycle
+    }
+
+    /// The number of nops that an instruction of these reads needs before it, if it is next.
+    #[must_use]
+    pub fn delay(&self, reads: &Reads) -> u32 {
+        self.ready_at(reads).saturating_sub(self.cycle)
+    }
+
+    /// Sets the times of the results of an instruction, one cycle after it was issued.
+    fn write(&mut self, writes: &Writes) {
+        for Written { slots, mask, late, advances } in &writes.results {
+            let mut written = self.cycle + late;
+            for (component, slot) in (0..).zip(slots.clone()) {
+                // An array may have more registers than a mask has bits: all of it is written.
+                if component >= 32 || mask.contains(component) {
+                    self.write_slot(slot, writes.alu, written);
                 }
-                written += u32::from(advances);
+                written += u32::from(*advances);
             }
         }
     }
 
-    fn write_slot(&mut self, slot: u16, data: &InstrData, written: u32) {
+    fn write_slot(&mut self, slot: u16, alu: bool, written: u32) {
         let DelaySlots { near, far, .. } = self.target.delay_slots;
         let (near, far) =
             (Ready { alu: written + near, others: written + far }, Ready { alu: written + far, others: written + far });
@@ -384,7 +424,7 @@ impl<'a> Scoreboard<'a> {
             return;
         }
         let aliases = aliases(slot);
-        if !data.opcode.is_alu() {
+        if !alu {
             self.ready[usize::from(slot)] = Ready::default();
             // The other half of a register that is written in part may still be on its way. Where the files are split,
             // halves are other registers, whose times are tracked separately from this only when an instruction waits

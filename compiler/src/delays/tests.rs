@@ -1,6 +1,6 @@
 //! Delays over edges, quirks, and latencies. The rules for straight code are in the file tests, `corpus/file/delays`.
 
-use super::latency::Latency;
+use super::latency::{Latency, Timing};
 use super::nops::Delays;
 use crate::ir3::Program;
 use crate::ir3::text::read;
@@ -81,7 +81,10 @@ fn latencies_are_those_of_the_units() {
     let between = |lines: [&str; 2], index| {
         let program = program(&[(&lines, "")]);
         let [producer, consumer] = program.blocks[program.layout[0]].instrs[..] else { panic!() };
-        let latency = Latency::between(&program.instrs[producer], &program.instrs[consumer], index, &target("a660"));
+        let target = target("a660");
+        let timings = [producer, consumer].map(|instr| Timing::of(&program.instrs[instr], &target));
+        let [producer, consumer] = [producer, consumer].map(|instr| &program.instrs[instr]);
+        let latency = Latency::between((producer, &timings[0]), (consumer, &timings[1]), index, &target);
         (latency.slots, latency.soft)
     };
     assert_eq!(between(["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"], 0), (3, 3));

@@ -4,6 +4,7 @@
 //! the nearest common dominator of all predecessors. Questions are answered by intervals of a walk of the tree.
 
 use super::Graph;
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// No immediate dominator: not reachable.
@@ -25,7 +26,7 @@ impl<N: EntityRef> DominatorTree<N> {
     /// Computes the tree. `order` contains all reachable nodes: first the entry, and each other one after its dominators
     /// and after one of its predecessors, as in a reversed [postorder](super::postorder).
     pub fn new<G: Graph<Node = N>>(graph: &G, order: Vec<N>) -> Self {
-        let mut position: SecondaryMap<N, u32> = SecondaryMap::new();
+        let mut position: SecondaryMap<N, u32> = map_of(end(&order));
         for (i, &node) in order.iter().enumerate() {
             position[node] = i as u32 + 1;
         }
@@ -92,6 +93,11 @@ fn common_dominator(idom: &[u32], mut a: u32, mut b: u32) -> u32 {
     a
 }
 
+/// The index after the last one of the nodes.
+fn end<N: EntityRef>(order: &[N]) -> usize {
+    order.iter().map(|node| node.index() + 1).max().unwrap_or(0)
+}
+
 fn intervals<N: EntityRef>(order: &[N], idom: &[u32]) -> SecondaryMap<N, (u32, u32)> {
     let count = order.len();
     // Children come after their parents, so sizes are summed from the end, and numbers are assigned from the start.
@@ -99,7 +105,7 @@ fn intervals<N: EntityRef>(order: &[N], idom: &[u32]) -> SecondaryMap<N, (u32, u
     for i in (1..count).rev().filter(|&i| idom[i] != NONE) {
         sizes[idom[i] as usize] += sizes[i];
     }
-    let mut interval = SecondaryMap::new();
+    let mut interval = map_of(end(order));
     let mut starts = vec![0u32; count];
     let mut next = vec![1u32; count];
     for (i, &node) in order.iter().enumerate().filter(|&(i, _)| idom[i] != NONE) {

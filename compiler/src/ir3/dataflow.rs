@@ -13,6 +13,7 @@
 //! Liveness of SSA values needs no fixed point: [`liveness`](super::liveness) is its sparse form.
 
 use crate::graph::Graph;
+use crate::maps::map_of;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// The positions of an order that have to be visited, in passes over the order.
@@ -142,13 +143,14 @@ pub fn solve<G: Graph, A: Analysis<G::Node>>(
         Direction::Forward => order[position],
         Direction::Backward => order[count - 1 - position],
     };
+    let last = order.iter().map(|block| block.index() + 1).max().unwrap_or(0);
     // Plus one; 0 for a block that is not in the order.
-    let mut positions: SecondaryMap<G::Node, u32> = SecondaryMap::new();
+    let mut positions: SecondaryMap<G::Node, u32> = map_of(last);
     for position in 0..count {
         positions[at(position)] = position as u32 + 1;
     }
-    let mut inputs: SecondaryMap<G::Node, A::Fact> = SecondaryMap::new();
-    let mut outputs: SecondaryMap<G::Node, A::Fact> = SecondaryMap::new();
+    let mut inputs: SecondaryMap<G::Node, A::Fact> = map_of(last);
+    let mut outputs: SecondaryMap<G::Node, A::Fact> = map_of(last);
     let mut worklist = Worklist::full(count);
     while let Some(position) = worklist.next() {
         let block = at(position);

@@ -27,6 +27,62 @@ pub fn around(offset: i16, size: u16) -> (i32, u32) {
     (first, (i32::from(offset) + i32::from(size) - first).max(0) as u32)
 }
 
+/// Visits the words of a set that have units of a place, with the bits of these; none for `r63.x`.
+#[inline]
+fn for_each_word(
+    program: &Program,
+    target: &Target,
+    place: &Place,
+    class: RegClass,
+    mask: WriteMask,
+    mut visit: impl FnMut(usize, u64),
+) {
+    let units = u32::from(class.component_units());
+    let (file, origin, units) = match class.file {
+        RegFile::General if class.half && !target.merged_regs => (HALF, 0, 1),
+        RegFile::General => (FULL, 0, units),
+        RegFile::Shared => (SHARED, PhysReg::SHARED_FIRST.0, units),
+        RegFile::Address => (OTHERS, PhysReg::A0_X.0, 1),
+        RegFile::Predicate => (OTHERS.start + 2..OTHERS.end, PhysReg::P0_X.0, 1),
+    };
+    // `count` registers from number `first` on.
+    let mut range = |first: i32, count: u32| {
+        let start = file.start + (first - i32::from(origin)).max(0) as u32 * units;
+        let end = (start + count * units).min(file.end);
+        let mut unit = start;
+        while unit < end {
+            let in_word = (end - unit).min(64 - unit % 64);
+            visit((unit / 64) as usize, u64::MAX >> (64 - in_word) << (unit % 64));
+            unit += in_word;
+        }
+    };
+    match *place {
+        Place::Reg(reg) | Place::Assigned(_, reg) => {
+            if reg == PhysReg::INVALID {
+                return;
+            }
+            let mut components = mask.0;
+            while components != 0 {
+                let first = components.trailing_zeros();
+                let count = (components >> first).trailing_ones();
+                range(i32::from(reg.0) + first as i32, count);
+                components &= u32::MAX.checked_shl(first + count).unwrap_or(0);
+            }
+        }
+        Place::Relative { offset, size } => {
+            let (first, count) = around(offset, size);
+            range(first, count);
+        }
+        Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
+            range(i32::from(base.0), u32::from(program.arrays[array].length));
+        }
+        Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
+            range(i32::from(base.0) + i32::from(offset), mask.span());
+        }
+        Place::Array(ArrayAccess { base: None, .. }) | Place::Value(_) => {}
+    }
+}
+
 /// A set of registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegisterSet([u64; WORDS]);
@@ -44,28 +100,8 @@ impl RegisterSet {
 
     /// Adds the registers of a place.
     fn add_place(&mut self, program: &Program, target: &Target, place: &Place, class: RegClass, mask: WriteMask) {
-        match *place {
-            Place::Relative { offset, size } => {
-                let (first, count) = around(offset, size);
-                self.add_range(target, class, first, count);
-            }
-            Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
-                self.add_range(target, class, i32::from(base.0), u32::from(program.arrays[array].length));
-            }
-            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
-                self.add_range(target, class, i32::from(base.0) + i32::from(offset), mask.span());
-            }
-            _ => {
-                let Some(reg) = place.reg().filter(|&reg| reg != PhysReg::INVALID) else { return };
-                let mut components = mask.0;
-                while components != 0 {
-                    let first = components.trailing_zeros();
-                    let count = (components >> first).trailing_ones();
-                    self.add_range(target, class, i32::from(reg.0) + first as i32, count);
-                    components &= u32::MAX.checked_shl(first + count).unwrap_or(0);
-                }
-            }
-        }
+        let words = &mut self.0;
+        for_each_word(program, target, place, class, mask, |at, bits| words[at] |= bits);
     }
 
     /// The registers that an instruction reads, and those that it writes.
@@ -95,24 +131,12 @@ impl RegisterSet {
         }
     }
 
-    /// Adds `count` registers of a class from number `first` on.
-    fn add_range(&mut self, target: &Target, class: RegClass, first: i32, count: u32) {
-        let units = u32::from(class.component_units());
-        let (file, origin, units) = match class.file {
-            RegFile::General if class.half && !target.merged_regs => (HALF, 0, 1),
-            RegFile::General => (FULL, 0, units),
-            RegFile::Shared => (SHARED, PhysReg::SHARED_FIRST.0, units),
-            RegFile::Address => (OTHERS, PhysReg::A0_X.0, 1),
-            RegFile::Predicate => (OTHERS.start + 2..OTHERS.end, PhysReg::P0_X.0, 1),
-        };
-        let start = file.start + (first - i32::from(origin)).max(0) as u32 * units;
-        let end = (start + count * units).min(file.end);
-        let mut unit = start;
-        while unit < end {
-            let in_word = (end - unit).min(64 - unit % 64);
-            self.0[(unit / 64) as usize] |= u64::MAX >> (64 - in_word) << (unit % 64);
-            unit += in_word;
-        }
+    /// Returns true if a register that a source names is in the set, or overlaps one that is.
+    pub fn meets_src(&self, program: &Program, target: &Target, src: &Src) -> bool {
+        let SrcOperand::Place(place) = &src.operand else { return false };
+        let mut common = 0;
+        for_each_word(program, target, place, src.class, src.mask, |at, bits| common |= self.0[at] & bits);
+        common != 0
     }
 
     /// The units, in order.
@@ -135,11 +159,12 @@ impl RegisterSet {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// Adds the shared registers of another set.
-    pub fn add_shared(&mut self, other: &Self) {
-        for word in SHARED_WORDS {
-            self.0[word] |= other.0[word];
-        }
+    /// The shared registers of the set.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        let mut shared = Self::EMPTY;
+        shared.0[SHARED_WORDS].copy_from_slice(&self.0[SHARED_WORDS]);
+        shared
     }
 }
 
@@ -193,9 +218,9 @@ mod tests {
         others.add(&set(&target, RegClass::FULL, 0, u32::MAX));
         assert!(!shared.meets(&others) && others != RegisterSet::EMPTY);
         let mut sum = RegisterSet::EMPTY;
-        sum.add_shared(&others);
+        sum.add(&others.shared());
         assert_eq!(sum, RegisterSet::EMPTY);
-        sum.add_shared(&shared);
+        sum.add(&shared.shared());
         assert_eq!(sum, shared);
         assert_eq!(set(&target, RegClass::FULL, PhysReg::INVALID.0, 1), RegisterSet::EMPTY);
     }

@@ -26,9 +26,10 @@ use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::opcode::{Effect, Role};
 use crate::ir3::reconvergence::{self, Waiting};
 use crate::ir3::register_set::RegisterSet;
-use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, SrcOperand};
+use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, Src, SrcOperand};
 use crate::maps::map_of;
 use crate::target::Target;
+use bitflags::bitflags;
 use cranelift_entity::SecondaryMap;
 
 /// Sets `(ss)` and `(sy)` on all instructions, and inserts the nops that carry `(ss)` for others.
@@ -103,20 +104,73 @@ struct Pending {
     barrier: bool,
     /// Varyings are being read from local memory.
     varyings: bool,
+    /// The sets that are not empty.
+    present: Present,
+}
+
+bitflags! {
+    /// Sets of [`Pending`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Present: u8 {
+        const SS = 1;
+        const SY = 1 << 1;
+        const SCALAR_FULL = 1 << 2;
+        const SCALAR_HALF = 1 << 3;
+        const READ_SS = 1 << 4;
+        const READ_ANY = 1 << 5;
+        const READ_SCALAR = 1 << 6;
+    }
 }
 
 impl Pending {
-    fn sets(&mut self) -> [&mut RegisterSet; 7] {
-        let Self { ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar, .. } = self;
-        [ss, sy, scalar_full, scalar_half, read_ss, read_any, read_scalar]
+    /// One of the sets.
+    const fn set(&self, set: Present) -> &RegisterSet {
+        match set {
+            Present::SS => &self.ss,
+            Present::SY => &self.sy,
+            Present::SCALAR_FULL => &self.scalar_full,
+            Present::SCALAR_HALF => &self.scalar_half,
+            Present::READ_SS => &self.read_ss,
+            Present::READ_ANY => &self.read_any,
+            _ => &self.read_scalar,
+        }
+    }
+
+    const fn set_mut(&mut self, set: Present) -> &mut RegisterSet {
+        match set {
+            Present::SS => &mut self.ss,
+            Present::SY => &mut self.sy,
+            Present::SCALAR_FULL => &mut self.scalar_full,
+            Present::SCALAR_HALF => &mut self.scalar_half,
+            Present::READ_SS => &mut self.read_ss,
+            Present::READ_ANY => &mut self.read_any,
+            _ => &mut self.read_scalar,
+        }
+    }
+
+    /// Returns true if one of the sets has one of these registers.
+    fn has(&self, set: Present, registers: &RegisterSet) -> bool {
+        self.present.contains(set) && self.set(set).meets(registers)
+    }
+
+    /// Adds registers to one of the sets.
+    fn add(&mut self, set: Present, registers: &RegisterSet) {
+        if *registers != RegisterSet::EMPTY {
+            self.set_mut(set).add(registers);
+            self.present |= set;
+        }
     }
 
     /// Adds the registers that are pending on an edge from another point: of the lanes that come from there, or of the
     /// wave only.
     fn add_from(&mut self, other: &Self, lanes: bool) {
-        let mut other = other.clone();
-        for (mine, theirs) in self.sets().into_iter().zip(other.sets()) {
-            if lanes { mine.add(theirs) } else { mine.add_shared(theirs) }
+        for set in other.present.iter() {
+            let theirs = other.set(set);
+            if lanes {
+                self.add(set, theirs);
+            } else {
+                self.add(set, &theirs.shared());
+            }
         }
         self.consts |= other.consts;
         self.barrier |= other.barrier;
@@ -125,11 +179,12 @@ impl Pending {
 
     /// Waits for everything that `(ss)` waits for.
     fn apply_ss(&mut self) {
-        *self = Self { sy: self.sy, ..Self::default() };
+        *self = Self { sy: self.sy, present: self.present & Present::SY, ..Self::default() };
     }
 
     fn apply_sy(&mut self) {
         (self.sy, self.read_any) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
+        self.present -= Present::SY | Present::READ_ANY;
     }
 }
 
@@ -229,7 +284,7 @@ impl<'a> Operands<'a> {
         if fence || last_input || !is_dummy && self.needs_ss(pending) {
             flags |= InstrFlags::SS;
         }
-        if fence || !is_dummy && self.named.meets(&pending.sy) {
+        if fence || !is_dummy && pending.has(Present::SY, &self.named) {
             flags |= InstrFlags::SY;
         }
         if flags.contains(InstrFlags::SY) {
@@ -247,7 +302,7 @@ impl<'a> Operands<'a> {
 
     /// Returns true if it reads or overwrites a result that `(ss)` waits for.
     fn needs_ss(&self, pending: &Pending) -> bool {
-        if self.named.meets(&pending.ss) {
+        if pending.has(Present::SS, &self.named) {
             return true;
         }
         let reads_consts = || {
@@ -257,20 +312,24 @@ impl<'a> Operands<'a> {
             return true;
         }
         if !self.is_scalar {
-            return self.named.meets(&pending.scalar_full) || self.named.meets(&pending.scalar_half);
+            return pending.has(Present::SCALAR_FULL, &self.named) || pending.has(Present::SCALAR_HALF, &self.named);
         }
         // Each operand by its width.
-        let other_width = |half: bool| if half { &pending.scalar_full } else { &pending.scalar_half };
+        let other_width = |half: bool| if half { Present::SCALAR_FULL } else { Present::SCALAR_HALF };
         let Self { program, target, data, .. } = *self;
-        data.dsts.iter().any(|dst| other_width(dst.class.half).meets(&RegisterSet::of_dst(program, target, dst)))
-            || data.srcs.iter().any(|src| other_width(src.class.half).meets(&RegisterSet::of_src(program, target, src)))
+        let is_read = |src: &Src| {
+            let set = other_width(src.class.half);
+            pending.present.contains(set) && pending.set(set).meets_src(program, target, src)
+        };
+        data.dsts.iter().any(|dst| pending.has(other_width(dst.class.half), &RegisterSet::of_dst(program, target, dst)))
+            || data.srcs.iter().any(is_read)
     }
 
     /// Returns true if it overwrites registers that may not have been read yet.
     fn overwrites(&self, pending: &Pending) -> bool {
-        self.writes.meets(&pending.read_ss)
-            || self.writes.meets(&pending.read_any)
-            || !self.is_scalar && self.writes.meets(&pending.read_scalar)
+        pending.has(Present::READ_SS, &self.writes)
+            || pending.has(Present::READ_ANY, &self.writes)
+            || !self.is_scalar && pending.has(Present::READ_SCALAR, &self.writes)
     }
 
     /// Adds the registers that others have to wait for after it.
@@ -281,19 +340,16 @@ impl<'a> Operands<'a> {
         let kind = sync(data, target);
         let mut by_ss = kind == Sync::Ss || shared;
         if self.is_scalar {
-            let set = if data.dsts[0].class.half { &mut pending.scalar_half } else { &mut pending.scalar_full };
-            set.add(&self.writes);
+            let set = if data.dsts[0].class.half { Present::SCALAR_HALF } else { Present::SCALAR_FULL };
+            pending.add(set, &self.writes);
         } else {
+            by_ss |= self.is_early && writes_a1(data);
             if by_ss {
-                pending.ss.add(&self.writes);
-            }
-            if self.is_early && writes_a1(data) {
-                by_ss = true;
-                pending.ss.add(&self.writes);
+                pending.add(Present::SS, &self.writes);
             }
             if kind == Sync::Sy {
-                pending.sy.add(&self.writes);
-                pending.sy.add(&self.result_in_place());
+                pending.add(Present::SY, &self.writes);
+                pending.add(Present::SY, &self.result_in_place());
             }
         }
         match data.opcode {
@@ -304,11 +360,11 @@ impl<'a> Operands<'a> {
         pending.barrier = data.opcode.category() == Category::Barrier;
         // The registers that it may read later.
         if self.is_scalar {
-            pending.read_scalar.add(&self.reads);
+            pending.add(Present::READ_SCALAR, &self.reads);
         } else if by_ss || has_no_result(data.opcode) {
-            pending.read_ss.add(&self.reads);
+            pending.add(Present::READ_SS, &self.reads);
         } else if !is_flow && !data.opcode.is_alu() && !data.opcode.is_meta() {
-            pending.read_any.add(&self.reads);
+            pending.add(Present::READ_ANY, &self.reads);
         }
     }
 

@@ -174,7 +174,12 @@ impl Builder {
             self.program.layout.push(entry);
         }
         for ip in self.ips().filter(|ip| starts[ip.index()]) {
-            let block = self.program.blocks.push(BlockData::default());
+            let rest = &starts[ip.index() + 1..];
+            let count = 1 + rest.iter().position(|&is_start| is_start).unwrap_or(rest.len());
+            let interface = &self.code.interface;
+            let before = if ip.index() == 0 { interface.inputs.len() + interface.prefetches.len() } else { 0 };
+            let instrs = Vec::with_capacity(before + count);
+            let block = self.program.blocks.push(BlockData { instrs, ..BlockData::default() });
             self.program.layout.push(block);
             self.block_at[ip] = block.into();
         }

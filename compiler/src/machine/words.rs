@@ -15,7 +15,11 @@ impl Code {
             let distance = instr.target.map(|target| target.as_u32().wrapping_sub(ip.as_u32()).cast_signed());
             encoding::encode(generation, &instr.data, distance).map_err(|error| CodeError::new(ip, error.to_string()))
         };
-        self.instrs.iter().map(word).collect()
+        let mut words = Vec::with_capacity(self.instrs.len());
+        for instr in &self.instrs {
+            words.push(word(instr)?);
+        }
+        Ok(words)
     }
 
     /// Decodes words; the interface has the facts that are not encoded.

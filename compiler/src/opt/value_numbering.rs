@@ -22,7 +22,7 @@ use crate::ir3::{
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
@@ -34,9 +34,10 @@ const LOOKS: usize = 16;
 pub fn run(program: &mut Program, counter: &Counter) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
-    let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::default();
+    let count = program.instruction_count();
+    let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::with_capacity_and_hasher(count, FxBuildHasher);
     // The values that replace the results of removed instructions.
-    let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
+    let mut same: SecondaryMap<Value, PackedOption<Value>> = map_of(program.values.len());
     let mut any = false;
     for position in 0..program.layout.len() {
         let block = program.layout[position];

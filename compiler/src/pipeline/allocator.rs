@@ -4,8 +4,9 @@ use super::{Features, Options, RegisterLimit, Rotation};
 use crate::arms::Counter;
 use crate::graph_colouring;
 use crate::ir3::Program;
-use crate::regalloc::{self, Coalescing, Error, spill, spill_arrays};
+use crate::regalloc::{self, Carried, Coalescing, Error, spill, spill_arrays};
 use crate::target::{RegisterFiles, Target};
+use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,30 +52,32 @@ impl<'a> Allocation<'a> {
     }
 
     /// Returns true if arrays have to be spilled.
-    pub(super) fn are_arrays_spilled(self, program: &Program) -> Result<bool, Error> {
-        self.with_spilling(|spilling| {
-            spill_arrays::is_needed(program, self.target, self.limit, Coalescing::of(self.features), spilling)
-        })
+    pub(super) fn are_arrays_spilled(self, program: &Program, carried: &RefCell<Carried>) -> Result<bool, Error> {
+        let spilling = spill_arrays::Spilling {
+            is_needed: &|program| self.is_spilling_needed(program, carried),
+            run: &|program, carried| self.spill(program, carried),
+        };
+        let coalescing = Coalescing::of(self.features);
+        let (arrays, spilled) = spill_arrays::choose(program, self.target, self.limit, coalescing, &spilling)?;
+        let mut carried = carried.borrow_mut();
+        (carried.arrays, carried.spilled) = (arrays, spilled);
+        Ok(!carried.arrays.is_empty())
     }
 
-    /// Spills arrays.
-    pub(super) fn spill_arrays(self, program: &mut Program) -> Result<(), Error> {
-        self.with_spilling(|spilling| {
-            spill_arrays::run(program, self.target, self.limit, Coalescing::of(self.features), spilling)
-        })
-    }
-
-    fn with_spilling<T>(self, call: impl FnOnce(&spill_arrays::Spilling<'_>) -> T) -> T {
-        call(&spill_arrays::Spilling {
-            is_needed: &|program| self.is_spilling_needed(program),
-            run: &|program| self.spill(program),
-        })
+    /// Spills the arrays that [`Self::are_arrays_spilled`] has chosen.
+    pub(super) fn spill_arrays(self, program: &mut Program, carried: &RefCell<Carried>) {
+        let mut carried = carried.borrow_mut();
+        carried.analysed = None;
+        spill_arrays::run(program, &carried.arrays);
     }
 
     /// Returns true if values have to be spilled.
-    pub(super) fn is_spilling_needed(self, program: &Program) -> Result<bool, Error> {
+    pub(super) fn is_spilling_needed(self, program: &Program, carried: &RefCell<Carried>) -> Result<bool, Error> {
         match self.allocator {
-            Allocator::Ssa => spill::is_needed(program, self.target, self.limit, self.features),
+            Allocator::Ssa => {
+                let carried = &mut carried.borrow_mut();
+                spill::is_needed_carried(program, self.target, self.limit, self.features, carried)
+            }
             Allocator::GraphColouring(rotation) => {
                 graph_colouring::is_spilling_needed(program, self.target, self.limit, rotation)
             }
@@ -82,17 +85,28 @@ impl<'a> Allocation<'a> {
     }
 
     /// Spills as many values as the limit requires.
-    pub(super) fn spill(self, program: &mut Program) -> Result<(), Error> {
+    pub(super) fn spill(self, program: &mut Program, carried: &RefCell<Carried>) -> Result<(), Error> {
+        let mut carried = carried.borrow_mut();
+        if let Some(spilled) = carried.spilled.take() {
+            (*program, carried.analysed) = (spilled.program, spilled.analysed);
+            return Ok(());
+        }
         match self.allocator {
-            Allocator::Ssa => spill::run(program, self.target, self.limit, self.features),
-            Allocator::GraphColouring(rotation) => graph_colouring::spill(program, self.target, self.limit, rotation),
+            Allocator::Ssa => spill::run_carried(program, self.target, self.limit, self.features, &mut carried),
+            Allocator::GraphColouring(rotation) => {
+                carried.analysed = None;
+                graph_colouring::spill(program, self.target, self.limit, rotation)
+            }
         }
     }
 
     /// Assigns registers.
-    pub(super) fn run(self, program: &mut Program, counter: &Counter) -> Result<(), Error> {
+    pub(super) fn run(self, program: &mut Program, carried: &RefCell<Carried>, counter: &Counter) -> Result<(), Error> {
         match self.allocator {
-            Allocator::Ssa => regalloc::run_limited(program, self.target, self.limit, self.features, counter),
+            Allocator::Ssa => {
+                let analysed = carried.take().take(program, self.target, Coalescing::of(self.features))?;
+                regalloc::run_analysed(program, &analysed, self.target, self.limit, self.features, counter)
+            }
             Allocator::GraphColouring(rotation) => {
                 graph_colouring::run(program, self.target, self.limit, rotation, counter)
             }

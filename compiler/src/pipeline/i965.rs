@@ -6,6 +6,7 @@ use crate::i965::scalar_passes::lower_additions;
 use crate::i965::vec4_passes::live_variables::Flag;
 use crate::i965::{scalar_select, vec4, vec4_select};
 use crate::target::{GEN7, GEN7_SCALAR};
+use std::cell::RefCell;
 
 /// Calls a macro with the rows of these stages, then with the rows that it is given.
 macro_rules! with_stages {
@@ -63,7 +64,8 @@ pub fn select_vec4(
 /// If the stage refuses the program.
 pub fn run_vec4_stage(stage: Stage, program: &mut vec4::Program, options: &Options) -> Result<Change, CompileError> {
     let target = if program.mode.is_scalar() { &GEN7_SCALAR } else { &GEN7 };
-    Context { target, options, counter: &Counter::new(options.skip) }.run_vec4(stage, program)
+    let (counter, carried) = (Counter::new(options.skip), RefCell::default());
+    Context { target, options, counter: &counter, carried: &carried }.run_vec4(stage, program)
 }
 
 impl Context<'_> {

@@ -30,7 +30,8 @@ pub fn run_nir_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    Context { target, options, counter: &Counter::new(options.skip) }.run_nir(stage, shader)
+    let (counter, carried) = (Counter::new(options.skip), RefCell::default());
+    Context { target, options, counter: &counter, carried: &carried }.run_nir(stage, shader)
 }
 
 /// Runs selection, the stage from nir to ir3.
@@ -84,7 +85,8 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    Context { target, options, counter: &Counter::new(options.skip) }.run_ir3(stage, program)
+    let (counter, carried) = (Counter::new(options.skip), RefCell::default());
+    Context { target, options, counter: &counter, carried: &carried }.run_ir3(stage, program)
 }
 
 /// One stage on a program, by its language. Stages on another language do nothing.

@@ -117,6 +117,16 @@ impl Liveness {
     /// If a value is defined twice, is read at a point where it is not defined, or is read in another class than its
     /// own.
     pub fn new(program: &mut Program, order: Vec<Block>) -> Result<Self, Error> {
+        let this = Self::unmarked(program, order)?;
+        this.mark(program);
+        Ok(this)
+    }
+
+    /// Like [`Liveness::new`], without marks.
+    ///
+    /// # Errors
+    /// Those of [`Liveness::new`].
+    pub fn unmarked(program: &Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             ranges: map_of(program.blocks.len()),
             segments: Vec::with_capacity(program.values.len() + 16),
@@ -128,7 +138,6 @@ impl Liveness {
         };
         let walk = UseTraversal::new(program, &mut this)?;
         walk.run(program, &mut this)?;
-        this.mark(program);
         Ok(this)
     }
 

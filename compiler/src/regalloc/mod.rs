@@ -25,6 +25,7 @@ use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program, Value};
 use crate::maps::map_of;
 use crate::target::{RegisterFiles, Target};
+pub(crate) use carried::{Analysed, Carried, Spilled};
 pub use coalescing::Coalescing;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
@@ -32,6 +33,7 @@ use pressure::{Analysis, Pressure};
 mod addresses;
 pub(crate) mod array_ranges;
 pub(crate) mod assign;
+mod carried;
 mod coalescing;
 mod cssa;
 pub(crate) mod file;
@@ -199,18 +201,29 @@ pub fn run_limited(
     features: Features,
     counter: &Counter,
 ) -> Result<(), Error> {
-    let analysis = Analysis::coalesced(program, target, Coalescing::of(features))?;
-    let pressure = analysis.max_pressure(program);
-    let limits = files(&pressure, target, limit);
+    let analysed = Analysed::new(program, target, Coalescing::of(features))?;
+    run_analysed(program, &analysed, target, limit, features, counter)
+}
+
+/// Like [`run_limited`], for a program that has been analysed.
+pub(crate) fn run_analysed(
+    program: &mut Program,
+    Analysed { analysis, pressure }: &Analysed,
+    target: &Target,
+    limit: RegisterLimit,
+    features: Features,
+    counter: &Counter,
+) -> Result<(), Error> {
+    let limits = files(pressure, target, limit);
     if let Some(error) = pressure.excess(&limits) {
         return Err(error);
     }
     if !features.contains(Feature::LiveRangeSplitting) {
-        return unsplit::run(program, target, &analysis, &pressure, limit, features, counter);
+        return unsplit::run(program, target, analysis, pressure, limit, features, counter);
     }
-    let files = first_size(program, &pressure, target, limit, features);
+    let files = first_size(program, pressure, target, limit, features);
     let settings = assign::Settings { files, preferred: None, splitting: true };
-    assign::run(program, &analysis, target, settings, &pressure, counter)
+    assign::run(program, analysis, target, settings, pressure, counter)
 }
 
 /// The registers that a limit allows for a program of this pressure.

@@ -10,9 +10,9 @@
 //! included. With the least limit all arrays are spilled.
 
 use super::array_ranges::{self, ArrayRanges, Indices};
-use super::pressure::{Analysis, Point, Pressure};
+use super::pressure::{Point, Pressure};
 use super::spill::own_scratch_bytes;
-use super::{Coalescing, Error, RegisterLimit};
+use super::{Analysed, Carried, Coalescing, Error, RegisterLimit, Spilled};
 use crate::ir3::access::build::{self, MemoryElements};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::loops::Loops;
@@ -24,6 +24,7 @@ use crate::ir3::{
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// Offsets of an access are below this.
 const OFFSETS: u32 = 1 << 12;
@@ -38,38 +39,8 @@ const ITERATIONS: f32 = 10.0;
 pub struct Spilling<'a> {
     /// Returns true if values are spilled.
     pub is_needed: &'a dyn Fn(&Program) -> Result<bool, Error>,
-    /// Spills them.
-    pub run: &'a dyn Fn(&mut Program) -> Result<(), Error>,
-}
-
-/// Returns true if arrays are spilled.
-///
-/// # Errors
-/// If the program cannot be analysed.
-pub fn is_needed(
-    program: &Program,
-    target: &Target,
-    limit: RegisterLimit,
-    coalescing: Coalescing,
-    spilling: &Spilling<'_>,
-) -> Result<bool, Error> {
-    Ok(!choose(program, target, limit, coalescing, spilling)?.is_empty())
-}
-
-/// Spills arrays.
-///
-/// # Errors
-/// If the program cannot be analysed.
-pub fn run(
-    program: &mut Program,
-    target: &Target,
-    limit: RegisterLimit,
-    coalescing: Coalescing,
-    spilling: &Spilling<'_>,
-) -> Result<(), Error> {
-    let arrays = choose(program, target, limit, coalescing, spilling)?;
-    rewrite(program, &arrays);
-    Ok(())
+    /// Spills them, with the results of earlier analyses.
+    pub(crate) run: &'a dyn Fn(&mut Program, &RefCell<Carried>) -> Result<(), Error>,
 }
 
 /// An access that can be rewritten: a plain move from or to an element.
@@ -151,39 +122,44 @@ fn addresses(program: &Program, arrays: &[Array]) -> (Vec<(Array, u32)>, u32) {
     (list, end)
 }
 
-/// The arrays to spill.
-fn choose(
+/// The arrays to spill, and the program after the spilling of arrays and values, if it is known.
+///
+/// # Errors
+/// If the program cannot be analysed.
+pub(crate) fn choose(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
     coalescing: Coalescing,
     spilling: &Spilling<'_>,
-) -> Result<Vec<Array>, Error> {
+) -> Result<(Vec<Array>, Option<Spilled>), Error> {
     if program.arrays.is_empty() || !target.pvtmem {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let mut left = candidates(program);
     let in_memory = |arrays: &[Array]| addresses(program, arrays).0.into_iter().map(|(array, _)| array).collect();
     if matches!(limit, RegisterLimit::Minimum(_)) {
         let all: Vec<Array> = left.into_iter().map(|(array, _)| array).collect();
-        return Ok(in_memory(&all));
+        return Ok((in_memory(&all), None));
     }
     if left.is_empty() || !(spilling.is_needed)(program)? {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let mut chosen: Vec<Array> = Vec::new();
-    let mut best: Option<(f32, Vec<Array>)> = None;
+    let mut best: Option<(f32, Vec<Array>, Spilled)> = None;
     for _ in 0..PLANS.min(left.len() + 1) {
         let mut plan = program.clone();
-        rewrite(&mut plan, &chosen);
-        let mut spilled = plan.clone();
-        if (spilling.run)(&mut spilled).is_ok() {
-            let cost = accesses_to_scratch(&spilled);
-            if best.as_ref().is_none_or(|&(least, _)| cost < least) {
-                best = Some((cost, chosen.clone()));
+        run(&mut plan, &chosen);
+        let mut carried = Carried::default();
+        let live = live_at_peak(&plan, target, coalescing, &mut carried)?;
+        let carried = RefCell::new(carried);
+        if (spilling.run)(&mut plan, &carried).is_ok() {
+            let cost = accesses_to_scratch(&plan);
+            if best.as_ref().is_none_or(|&(least, ..)| cost < least) {
+                let spilled = Spilled { program: plan, analysed: carried.take().analysed };
+                best = Some((cost, chosen.clone(), spilled));
             }
         }
-        let live = live_at_peak(&plan, target, coalescing)?;
         let per_unit = |&(array, cost): &(Array, f32)| cost / array_ranges::units(program, array) as f32;
         let next = (left.iter().copied())
             .filter(|(array, _)| live.contains(array))
@@ -193,7 +169,7 @@ fn choose(
         chosen.push(array);
         chosen = in_memory(&chosen);
     }
-    Ok(best.map(|(_, chosen)| chosen).unwrap_or_default())
+    Ok(best.map_or_else(Default::default, |(_, chosen, spilled)| (chosen, Some(spilled))))
 }
 
 /// The estimated number of accesses to scratch memory.
@@ -209,13 +185,17 @@ fn accesses_to_scratch(program: &Program) -> f32 {
 }
 
 /// The arrays that are live at the point with the highest pressure.
-fn live_at_peak(program: &Program, target: &Target, coalescing: Coalescing) -> Result<SmallVec<[Array; 4]>, Error> {
-    let mut program = program.clone();
-    let analysis = Analysis::coalesced(&mut program, target, coalescing)?;
+fn live_at_peak(
+    program: &Program,
+    target: &Target,
+    coalescing: Coalescing,
+    carried: &mut Carried,
+) -> Result<SmallVec<[Array; 4]>, Error> {
+    let (Analysed { analysis, .. }, program) = carried.analysis(program, target, coalescing)?;
     let order = &analysis.liveness.order;
-    let (ranges, indices) = (ArrayRanges::new(&program, order)?, Indices::new(&program, order));
+    let (ranges, indices) = (ArrayRanges::new(program, order)?, Indices::new(program, order));
     let mut peak: (u32, u32) = (0, 0);
-    analysis.walk(&program, |point, _, Pressure { full, half, .. }| {
+    analysis.walk(program, |point, _, Pressure { full, half, .. }| {
         let at = match point {
             Point::Start(block) => 2 * indices.start[block],
             Point::Read(instr) | Point::Write(instr) => 2 * indices.instr[instr],
@@ -229,8 +209,8 @@ fn live_at_peak(program: &Program, target: &Target, coalescing: Coalescing) -> R
     Ok(ranges.at(peak.1).arrays.clone())
 }
 
-/// Rewrites the accesses to these arrays.
-fn rewrite(program: &mut Program, arrays: &[Array]) {
+/// Spills these arrays, as [`choose`] returns them.
+pub fn run(program: &mut Program, arrays: &[Array]) {
     if arrays.is_empty() {
         return;
     }

@@ -16,11 +16,12 @@
 //! first 48 ready instructions in code order are compared.
 
 use super::conflicts::Conflicts;
-use crate::delays::latency::{Latency, Sync, sync};
-use crate::delays::nops::{Reads, Scoreboard};
+use super::position_of_least;
+use crate::delays::latency::{Latency, Sync, Timing};
+use crate::delays::nops::{Reads, Scoreboard, Writes};
 use crate::ir3::opcode::Effect;
 use crate::ir3::register_set::RegisterSet;
-use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Program, RegFile};
+use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, WriteMask};
 use crate::target::Target;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -47,9 +48,10 @@ pub fn run(program: &mut Program, target: &Target) {
         target,
         board: Scoreboard::new(program, target),
         nodes: Vec::with_capacity(longest),
-        graph: Conflicts::new(program),
-        ready: BinaryHeap::new(),
-        window: Vec::new(),
+        graph: Conflicts::new(program, longest),
+        ready: BinaryHeap::with_capacity(longest),
+        window: Vec::with_capacity(WINDOW),
+        out: Vec::with_capacity(longest),
     };
     for &block in &program.layout {
         if let Some(order) = scheduler.block(block) {
@@ -67,15 +69,70 @@ struct Node {
     opcode: Opcode,
     reads: RegisterSet,
     writes: RegisterSet,
-    /// The reads in the form of the scoreboard.
+    /// The reads and the writes in the form of the scoreboard.
     on_board: Reads,
+    results: Writes,
+    rank: Rank,
+    widths: Widths,
     /// The number of edges to it from nodes that have not been issued.
     waits_for: u32,
     /// The time from it to the end of the region, at least.
     height: u32,
     kind: Sync,
-    /// The expected latency of its result.
-    latency: u32,
+    timing: Timing,
+}
+
+/// The properties of an instruction that decide which one is next, besides its waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    /// It reads a varying.
+    Varying,
+    /// It ends lanes.
+    Kill,
+    /// A special function, texture or access to memory.
+    Unit,
+    Other,
+}
+
+/// The general operands of instructions.
+#[derive(Clone, Copy, Default)]
+struct Widths {
+    full: bool,
+    half: bool,
+    /// True if the scoreboard has other registers for an operand than the sets of registers.
+    differ: bool,
+}
+
+impl Widths {
+    fn of(data: &InstrData) -> Self {
+        let mut this = Self::default();
+        let mut add = |class: RegClass, place: &Place, mask: WriteMask, may_have_holes: bool| {
+            let is_general = class.file == RegFile::General;
+            this.full |= is_general && !class.half;
+            this.half |= is_general && class.half;
+            let has_holes = mask.0 & mask.0.wrapping_add(1) != 0;
+            let is_outside = is_general && place.reg().is_some_and(|reg| reg.register() >= 48);
+            this.differ |= is_outside || has_holes && !may_have_holes;
+        };
+        data.dsts.iter().for_each(|dst| add(dst.class, &dst.place, dst.mask, data.repeat == 0));
+        data.srcs.iter().for_each(|src| {
+            if let Some(place) = src.place() {
+                add(src.class, place, src.mask, false);
+            }
+        });
+        this
+    }
+
+    fn add(self, other: Self) -> Self {
+        let Self { full, half, differ } = other;
+        Self { full: self.full | full, half: self.half | half, differ: self.differ | differ }
+    }
+
+    /// Returns true if what a ready instruction of such a region reads does not change on the scoreboard until it is issued: whatever
+    /// writes it has been issued. On the scoreboard, full and half registers overlap even where the files are separate.
+    fn are_ordered(self, target: &Target) -> bool {
+        !self.differ && (target.merged_regs || !(self.full && self.half))
+    }
 }
 
 /// The expected waits while instructions are issued.
@@ -129,7 +186,7 @@ impl Expected {
             self.results[which].add(&node.writes);
             self.reads.add(&node.reads);
             self.ends[SS] = self.ends[SS].max(self.time + slots + READ);
-            self.ends[which] = self.ends[which].max(self.time + slots + node.latency);
+            self.ends[which] = self.ends[which].max(self.time + slots + node.timing.result.soft);
         }
         self.time += slots;
         which.is_some()
@@ -139,6 +196,10 @@ impl Expected {
 /// A ready instruction that is compared.
 struct Candidate {
     node: u32,
+    rank: Rank,
+    height: u32,
+    /// The cycle from which it needs no nops.
+    ready: u32,
     /// The kinds of results that it waits for.
     kinds: [bool; 2],
 }
@@ -154,6 +215,8 @@ struct Scheduler<'a> {
     /// Ready nodes of the region, first in the code first, and those of them that are compared.
     ready: BinaryHeap<Reverse<u32>>,
     window: Vec<Candidate>,
+    /// The new order of the block, as positions in the old one.
+    out: Vec<usize>,
 }
 
 impl Scheduler<'_> {
@@ -169,7 +232,8 @@ impl Scheduler<'_> {
             let node = self.node(instr);
             self.nodes.push(node);
         }
-        let mut out = Vec::with_capacity(list.len());
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
         let is_fixed = |&instr: &Instr| is_fixed(program, instr);
         while out.len() < list.len() {
             let start = out.len();
@@ -179,23 +243,29 @@ impl Scheduler<'_> {
             out.extend(out.len()..out.len() + fixed);
         }
         let is_new = out.iter().enumerate().any(|(at, &from)| at != from);
-        let is_better = is_new && self.cost(&out) < self.cost(&(0..list.len()).collect::<Vec<_>>());
-        is_better.then(|| out.iter().map(|&at| list[at]).collect())
+        let is_better = is_new && self.cost(out.iter().copied()) < self.cost(0..list.len());
+        let order = is_better.then(|| out.iter().map(|&at| list[at]).collect());
+        self.out = out;
+        order
     }
 
     /// The slots and waits of a block in some order, and where the last varying is read.
-    fn cost(&mut self, order: &[usize]) -> (u32, Option<usize>) {
+    fn cost(
+        &mut self,
+        order: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+    ) -> (u32, Option<usize>) {
         self.board.restart();
         let mut expected = Expected::default();
-        for &at in order {
+        for at in order.clone() {
             let node = &self.nodes[at];
             if !node.opcode.is_meta() {
                 let kinds = expected.kinds(node);
-                issue(self.program, &mut self.board, &mut expected, node, kinds);
+                issue(&mut self.board, &mut expected, node, kinds);
             }
         }
-        let reads_varying = |&at: &usize| self.nodes[at].opcode.reads_varying();
-        (expected.time, order.iter().rposition(reads_varying))
+        let reads_varying = |at: usize| self.nodes[at].rank == Rank::Varying;
+        let mut order = order;
+        (expected.time, order.rposition(reads_varying))
     }
 
     fn node(&self, instr: Instr) -> Node {
@@ -203,38 +273,64 @@ impl Scheduler<'_> {
         let [reads, writes] = RegisterSet::of_instr(program, target, data);
         // Stores are read from later, too.
         let stores = matches!(data.opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts);
-        let kind = match sync(data, target) {
+        let timing = Timing::of(data, target);
+        let kind = match timing.sync {
             Sync::Distance if stores => Sync::Ss,
             kind => kind,
         };
-        let (on_board, latency) = (self.board.reads(data), Latency::of(data, target).soft);
-        Node { instr, opcode: data.opcode, reads, writes, on_board, waits_for: 0, height: 0, kind, latency }
+        let rank = match data.opcode {
+            opcode if opcode.reads_varying() => Rank::Varying,
+            Opcode::Kill | Opcode::Demote => Rank::Kill,
+            _ if kind != Sync::Distance => Rank::Unit,
+            _ => Rank::Other,
+        };
+        Node {
+            instr,
+            opcode: data.opcode,
+            reads,
+            writes,
+            on_board: self.board.reads(data),
+            results: self.board.writes(data, timing.slots),
+            rank,
+            widths: Widths::of(data),
+            waits_for: 0,
+            height: 0,
+            kind,
+            timing,
+        }
     }
 
     /// Appends a region without fences in its new order. Positions are those in the block.
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
-        let Self { program, target, board, nodes, graph, ready, window } = self;
+        let Self { program, target, board, nodes, graph, ready, window, .. } = self;
         let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
         let (nodes, following) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
         build(program, target, nodes, following, graph);
         board.restart();
         let mut expected = Expected::default();
+        let is_ordered =
+            nodes.iter().fold(Widths::default(), |widths, node| widths.add(node.widths)).are_ordered(target);
         ready.extend((0..).zip(&*nodes).filter(|(_, node)| node.waits_for == 0).map(|(at, _)| Reverse(at)));
         loop {
             while window.len() < WINDOW {
-                let Some(Reverse(node)) = ready.pop() else { break };
-                window.push(Candidate { node, kinds: expected.kinds(&nodes[node as usize]) });
+                let Some(Reverse(at)) = ready.pop() else { break };
+                let node = &nodes[at as usize];
+                let (kinds, ready) = (expected.kinds(node), board.ready_at(&node.on_board));
+                window.push(Candidate { node: at, rank: node.rank, height: node.height, ready, kinds });
             }
-            let keys = window.iter().enumerate().map(|(at, candidate)| {
-                let node = &nodes[candidate.node as usize];
-                let wait = expected.wait(candidate.kinds);
-                (key(node, board, wait), candidate.node, at)
+            let cycle = board.cycle();
+            let keys = window.iter().map(|candidate| {
+                let nops = candidate.ready.saturating_sub(cycle);
+                (key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds)), candidate.node)
             });
-            let Some((.., at)) = keys.min() else { break };
-            let Candidate { node: at, kinds } = window.swap_remove(at);
+            let Some(at) = position_of_least(keys) else { break };
+            let Candidate { node: at, kinds, .. } = window.swap_remove(at);
             let node = &nodes[at as usize];
-            if issue(program, board, &mut expected, node, kinds) {
+            if issue(board, &mut expected, node, kinds) {
                 window.iter_mut().for_each(|other| other.kinds = expected.kinds(&nodes[other.node as usize]));
+            }
+            if !is_ordered {
+                window.iter_mut().for_each(|other| other.ready = board.ready_at(&nodes[other.node as usize].on_board));
             }
             out.push(region.start + at as usize);
             for &to in graph.successors(at as usize) {
@@ -249,32 +345,26 @@ impl Scheduler<'_> {
 }
 
 /// Issues an instruction that waits for these kinds of results; returns true if others wait for other results now.
-fn issue(
-    program: &Program,
-    board: &mut Scoreboard<'_>,
-    expected: &mut Expected,
-    node: &Node,
-    kinds: [bool; 2],
-) -> bool {
+fn issue(board: &mut Scoreboard<'_>, expected: &mut Expected, node: &Node, kinds: [bool; 2]) -> bool {
     let start = board.cycle();
     let nops = board.delay(&node.on_board);
-    board.issue_after(&program.instrs[node.instr], nops);
+    board.issue_after(&node.results, nops);
     let wait = expected.wait(kinds).max(nops);
     expected.issue(node, wait, board.cycle() - start - nops)
 }
 
-/// The priority of an instruction; the least is next, of equal ones the first in the code.
-fn key(node: &Node, board: &Scoreboard<'_>, wait: u32) -> (u8, u32, Reverse<u32>) {
-    let nops = board.delay(&node.on_board);
+/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next, of equal ones the first
+/// in the code. It is made of a class, a short wait, and the height, the highest first.
+fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
     let wait = nops.max(wait);
-    let (class, wait) = match node.opcode {
-        opcode if opcode.reads_varying() => (0, 0),
-        Opcode::Kill | Opcode::Demote if nops == 0 => (1, 0),
-        _ if node.kind != Sync::Distance && wait == 0 => (2, 0),
+    let (class, wait) = match rank {
+        Rank::Varying => (0, 0),
+        Rank::Kill if nops == 0 => (1, 0),
+        Rank::Unit if wait == 0 => (2, 0),
         _ if wait <= SHORT => (3, wait),
         _ => (4, 0),
     };
-    (class, wait, Reverse(node.height))
+    u64::from(class << 2 | wait) << 32 | u64::from(!height)
 }
 
 /// Returns true if an instruction stays between its neighbours.
@@ -304,7 +394,7 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], following: &[No
         // A predicate is often read first in the next block.
         let dsts = &program.instrs[node.instr].dsts;
         let is_predicate = dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
-        let at_end = if is_predicate { at_end.max(node.latency) } else { at_end };
+        let at_end = if is_predicate { at_end.max(node.timing.result.soft) } else { at_end };
         nodes[at].height = below.max().unwrap_or(0).max(at_end);
     }
 }
@@ -314,9 +404,9 @@ fn latency(program: &Program, target: &Target, from: &Node, to: &Node) -> u32 {
     let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
     // It reads the result, so that of several sources the last one need not be looked at.
     let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
-    let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets(&from.writes);
+    let reads = |&index: &usize| from.writes.meets_src(program, target, &consumer.srcs[index]);
     let index = (0..last).find(reads).unwrap_or(last);
-    Latency::between(producer, consumer, index, target).soft
+    Latency::between((producer, &from.timing), (consumer, &to.timing), index, target).soft
 }
 
 /// Removes moves of registers to themselves.

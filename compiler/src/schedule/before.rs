@@ -24,9 +24,9 @@
 
 use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use super::live_out::live_out;
-use super::registers::{Effect, RegisterUse, Units};
-use crate::delays::latency::{Sync, issue_slots, sync};
-use crate::ir3::liveness::LiveSets;
+use super::position_of_least;
+use super::registers::{Effect, RegisterUse, Start, Units};
+use crate::delays::latency::Sync;
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
 use crate::target::occupancy::Workload;
 use crate::target::{RegisterFiles, Target};
@@ -60,9 +60,9 @@ fn has_registers(data: &InstrData) -> bool {
 pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: ScheduleRules) {
     let live = live_out(program);
     let mut registers = RegisterUse::new(program, target);
-    let peaks: Vec<Units> =
-        program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
-    let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
+    let blocks: Vec<InOrder> =
+        program.layout.iter().map(|&block| in_order(program, block, live.live_out(block), &mut registers)).collect();
+    let most = blocks.iter().fold(Units::default(), |most, block| std::array::from_fn(|i| most[i].max(block.peak[i])));
     // General registers are allocated in whole vec4.
     let need = [
         most[0].next_multiple_of(8).min(files.full),
@@ -72,17 +72,19 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let work = workload(program);
     let limits =
         if rules.occupancy { limits(&work, target, need, files) } else { SmallVec::from_iter([(false, need)]) };
+    let builder = DependencyBuilder::new(program, target, rules);
+    let longest = program.layout.iter().map(|&block| program.blocks[block].instrs.len()).max().unwrap_or(0);
     let mut scheduler = Scheduler {
         predicates: rules.registers,
         limit: need,
         is_tight: false,
         registers,
-        builder: DependencyBuilder::new(program, target, rules),
+        facts: Facts::of_all(program, &builder),
+        builder,
         graph: DependencyGraph::default(),
-        facts: Facts::of_all(program, target),
-        nodes: Vec::new(),
-        ready: BinaryHeap::new(),
-        window: Vec::new(),
+        nodes: Vec::with_capacity(longest),
+        ready: BinaryHeap::with_capacity(longest),
+        window: Vec::with_capacity(WINDOW),
         slot: 0,
         time: 0,
         nops: [0; 2],
@@ -90,14 +92,15 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         first_use: Vec::new(),
         orders: Vec::new(),
         outstanding: Default::default(),
-        out: Vec::new(),
+        last_readers: SmallVec::new(),
+        out: Vec::with_capacity(longest),
     };
     let mut best: Option<Schedule> = None;
     let most = limits.last().map_or(need, |last| last.1);
     let relaxed_limit = relaxed_limit(&work, target, most, files).filter(|_| rules.occupancy);
     for (is_tight, limit) in limits {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
-        let Some((slots, time)) = scheduler.program(program, &live, &peaks) else { continue };
+        let Some((slots, time)) = scheduler.program(program, &blocks) else { continue };
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
         let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
         best = Some(match best {
@@ -109,7 +112,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         && now.waits_much()
     {
         (scheduler.is_tight, scheduler.limit) = (false, limit);
-        if let Some((slots, time)) = scheduler.program(program, &live, &peaks) {
+        if let Some((slots, time)) = scheduler.program(program, &blocks) {
             let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
             let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
             if !now.waves_pay_for_time(&next) {
@@ -205,14 +208,22 @@ enum Verdict {
     Exceeds,
 }
 
-/// The register need of a block in its original order.
-fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut RegisterUse) -> Units {
+/// A block in its original order.
+struct InOrder {
+    start: Start,
+    /// The register need.
+    peak: Units,
+}
+
+fn in_order(program: &Program, block: Block, live_out: &[Value], registers: &mut RegisterUse) -> InOrder {
     let list = &program.blocks[block].instrs;
-    registers.begin(program, list, live_out);
+    let start = registers.begin(program, list, live_out);
+    let mut last_readers = SmallVec::new();
     for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
-        registers.issue(program, instr);
+        last_readers.clear();
+        registers.issue(program, instr, &mut last_readers);
     }
-    registers.peak
+    InOrder { start, peak: registers.peak }
 }
 
 /// The state of an instruction of the region.
@@ -241,7 +252,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of_all(program: &Program, target: &Target) -> SecondaryMap<Instr, Facts> {
+    fn of_all(program: &Program, builder: &DependencyBuilder<'_>) -> SecondaryMap<Instr, Facts> {
         let nothing = Self {
             sync: Sync::Distance,
             slots: 0,
@@ -253,10 +264,10 @@ impl Facts {
         let mut facts = SecondaryMap::with_default(nothing);
         facts.resize(program.instrs.len());
         for (_, instr) in program.iter_instrs() {
-            let data = &program.instrs[instr];
+            let (data, timing) = (&program.instrs[instr], builder.timing(instr));
             facts[instr] = Self {
-                sync: sync(data, target),
-                slots: issue_slots(data, target),
+                sync: timing.sync,
+                slots: timing.slots,
                 is_meta: data.opcode.is_meta(),
                 // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
                 is_first: data.opcode == Opcode::Split || data.opcode.is_prefetched(),
@@ -272,13 +283,27 @@ impl Facts {
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     node: u32,
-    facts: Facts,
-    /// Its [`Node::slot`] and [`Node::time`], which are final.
+    /// The key, without the fields that depend on [`Now`].
+    key: (u64, u64),
+    /// Its [`Node::slot`] and [`Node::time`], which are final; 0 if it takes no time.
     slot: u32,
     time: u32,
-    height: u32,
-    /// The current change in register use if it is next.
-    effect: Effect,
+    sync: Sync,
+    writes_predicate: bool,
+    /// The most registers that it adds while it writes.
+    most: [i32; 3],
+}
+
+/// The state with which ready instructions are compared.
+struct Now {
+    slot: u32,
+    time: u32,
+    /// Registers that may be taken without restriction.
+    room: [i32; 3],
+    /// True if a further predicate needs a register that is not free.
+    predicates_full: bool,
+    /// True if as many results as allowed are waited for, by [`Sync`].
+    outstanding_full: [bool; 3],
 }
 
 struct Scheduler<'a> {
@@ -307,6 +332,8 @@ struct Scheduler<'a> {
     first_use: Vec<u32>,
     /// The times of outstanding results that are waited for with `(ss)`, and with `(sy)`.
     outstanding: [Vec<u32>; 2],
+    /// The instructions with the last use of a value that the last issued instruction reads.
+    last_readers: SmallVec<[Instr; 4]>,
     out: Vec<Instr>,
     orders: Vec<(Block, Vec<Instr>)>,
 }
@@ -314,11 +341,11 @@ struct Scheduler<'a> {
 impl Scheduler<'_> {
     /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if some block
     /// is not within the limit.
-    fn program(&mut self, program: &Program, live: &LiveSets<Value>, peaks: &[Units]) -> Option<(u32, u32)> {
+    fn program(&mut self, program: &Program, blocks: &[InOrder]) -> Option<(u32, u32)> {
         let (mut all, mut time) = (0, 0);
         self.orders.clear();
-        for (&block, &peak) in program.layout.iter().zip(peaks) {
-            let verdict = self.block(program, block, live.live_out(block), peak);
+        for (&block, in_order) in program.layout.iter().zip(blocks) {
+            let verdict = self.block(program, block, in_order);
             let list = &program.blocks[block].instrs;
             all += list.iter().map(|&instr| self.facts[instr].slots).sum::<u32>();
             match verdict {
@@ -334,10 +361,10 @@ impl Scheduler<'_> {
     }
 
     /// Schedules a block into `out`.
-    fn block(&mut self, program: &Program, block: Block, live_out: &[Value], before: Units) -> Verdict {
+    fn block(&mut self, program: &Program, block: Block, in_order: &InOrder) -> Verdict {
         let list = &program.blocks[block].instrs;
         self.out.clear();
-        self.registers.begin(program, list, live_out);
+        self.registers.begin_again(&in_order.start);
         (self.slot, self.time) = (0, 0);
         (self.nops, self.times) = ([0; 2], [0; 2]);
         self.outstanding.iter_mut().for_each(Vec::clear);
@@ -352,7 +379,8 @@ impl Scheduler<'_> {
             let fences = rest.iter().position(|instr| !is_fence(instr)).unwrap_or(rest.len());
             for &instr in &rest[..fences] {
                 if program.instrs[instr].opcode != Opcode::Phi {
-                    self.registers.issue(program, instr);
+                    self.last_readers.clear();
+                    self.registers.issue(program, instr, &mut self.last_readers);
                 }
                 let slots = self.facts[instr].slots;
                 self.slot += slots;
@@ -368,7 +396,7 @@ impl Scheduler<'_> {
             Ordering::Equal => last_varying(&self.out) < last_varying(list),
             order => order.is_lt(),
         };
-        match (fits(self.registers.peak), fits(before)) {
+        match (fits(self.registers.peak), fits(in_order.peak)) {
             (true, true) if !is_better || self.out == *list => Verdict::Keep,
             (true, _) => Verdict::Replace,
             (false, true) => Verdict::Keep,
@@ -391,23 +419,24 @@ impl Scheduler<'_> {
         loop {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
-                let instr = stretch[node as usize];
-                let Node { slot, time, .. } = self.nodes[node as usize];
-                let (facts, height) = (self.facts[instr], self.graph.height[node as usize]);
-                let effect = self.registers.effect(program, instr);
-                self.window.push(Candidate { node, facts, slot, time, height, effect });
+                let candidate = self.candidate(program, stretch, node);
+                self.window.push(candidate);
             }
-            let waited = [0, 1].map(|which| self.waited(which));
-            let room = std::array::from_fn(|i| pressure_threshold(self.limit[i]) - self.registers.used[i] as i32);
-            let keys = self.window.iter().enumerate().map(|(at, candidate)| {
-                let key = self.key(candidate, room, waited);
-                (key.packed(), candidate.node, at)
+            let now = self.now();
+            let keys = self.window.iter().map(|candidate| {
+                let (first, second) = self.key(candidate, &now);
+                (first, second, candidate.node)
             });
-            let Some((.., at)) = keys.min() else { break };
+            let Some(at) = position_of_least(keys) else { break };
             let Candidate { node, .. } = self.window.swap_remove(at);
-            if self.issue(program, stretch, node) {
-                for candidate in &mut self.window {
-                    candidate.effect = self.registers.effect(program, stretch[candidate.node as usize]);
+            self.last_readers.clear();
+            self.issue(program, stretch, node);
+            if !self.last_readers.is_empty() {
+                for at in 0..self.window.len() {
+                    let node = self.window[at].node;
+                    if self.last_readers.contains(&stretch[node as usize]) {
+                        self.window[at] = self.candidate(program, stretch, node);
+                    }
                 }
             }
         }
@@ -470,41 +499,58 @@ impl Scheduler<'_> {
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The priority, with these numbers of free registers and of outstanding results; the least is next, of equal ones
-    /// the first in the code.
-    fn key(&self, candidate: &Candidate, room: [i32; 3], waited: [usize; 2]) -> Key {
-        let &Candidate { node, facts, slot, time, height, effect: Effect { change, most } } = candidate;
+    /// The current state.
+    fn now(&self) -> Now {
+        Now {
+            slot: self.slot,
+            time: self.time,
+            room: std::array::from_fn(|i| (pressure_threshold(self.limit[i]) - self.registers.used[i] as i32).max(0)),
+            predicates_full: self.registers.predicates >= self.predicates,
+            outstanding_full: [Sync::Distance, Sync::Ss, Sync::Sy]
+                .map(|sync| outstanding_index(sync).is_some_and(|which| self.waited(which) >= OUTSTANDING)),
+        }
+    }
+
+    /// A ready instruction, with its current effect on register use.
+    fn candidate(&self, program: &Program, stretch: &[Instr], node: u32) -> Candidate {
+        let instr = stretch[node as usize];
+        let facts = self.facts[instr];
         if facts.is_first {
-            return Key::default();
+            let key = Key::default().packed();
+            let (sync, writes_predicate) = (Sync::Distance, false);
+            return Candidate { node, key, slot: 0, time: 0, sync, writes_predicate, most: [0; 3] };
         }
-        let grows = (0..3).any(|i| most[i] > 0 && most[i] > room[i]);
-        let sum = change[0] + change[1] + change[2];
-        let waited = match facts.sync {
-            Sync::Distance => 0,
-            Sync::Ss => waited[0],
-            Sync::Sy => waited[1],
-        };
-        let crowded = facts.writes_predicate && self.registers.predicates >= self.predicates;
-        let wait = if facts.is_meta { 0 } else { slot.saturating_sub(self.slot).max(time.saturating_sub(self.time)) };
-        let first_use = if grows && self.is_tight { self.first_use[node as usize] } else { 0 };
-        Key {
+        let Node { slot, time, .. } = self.nodes[node as usize];
+        let (slot, time) = if facts.is_meta { (0, 0) } else { (slot, time) };
+        let Effect { change, most } = self.registers.effect(program, instr);
+        let key = Key {
             machine: true,
-            grows,
-            first_use,
-            crowded: crowded || waited >= OUTSTANDING,
             no_varying: !facts.reads_varying,
-            wait,
-            effect: sum.signum(),
-            height,
-        }
+            effect: change.iter().sum::<i32>().signum(),
+            height: self.graph.height[node as usize],
+            ..Key::default()
+        };
+        let Facts { sync, writes_predicate, .. } = facts;
+        Candidate { node, key: key.packed(), slot, time, sync, writes_predicate, most }
+    }
+
+    /// The packed [`Key`]; the least is next, of equal ones the first in the code.
+    fn key(&self, candidate: &Candidate, now: &Now) -> (u64, u64) {
+        let Candidate { node, key, slot, time, sync, writes_predicate, most } = candidate;
+        let grows = most[0] > now.room[0] || most[1] > now.room[1] || most[2] > now.room[2];
+        let first_use = if grows && self.is_tight { self.first_use[*node as usize] } else { 0 };
+        let crowded = *writes_predicate && now.predicates_full || now.outstanding_full[*sync as usize];
+        let wait = slot.saturating_sub(now.slot).max(time.saturating_sub(now.time));
+        let now = Key { grows, first_use, crowded, wait, ..Key::NOTHING }.packed();
+        (key.0 | now.0, key.1 | now.1)
     }
 
     fn waited(&self, which: usize) -> usize {
         self.outstanding[which].iter().filter(|&&time| time > self.time).count()
     }
 
-    /// Issues an instruction; returns true if the effect of another on register use may change.
-    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) -> bool {
+    /// Issues an instruction. Those whose effect on register use changes are added to `last_readers`.
+    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) {
         let instr = stretch[node as usize];
         let facts = self.facts[instr];
         let Node { slot, time, .. } = self.nodes[node as usize];
@@ -520,7 +566,7 @@ impl Scheduler<'_> {
             self.time += facts.slots;
             (self.slot, self.time)
         };
-        let has_last_use = self.registers.issue(program, instr);
+        self.registers.issue(program, instr, &mut self.last_readers);
         self.nodes[node as usize].slot = slot;
         let mut longest = 0;
         for edge in self.graph.successors(node as usize) {
@@ -533,12 +579,7 @@ impl Scheduler<'_> {
                 self.ready.push(Reverse(edge.to));
             }
         }
-        let which = match facts.sync {
-            Sync::Distance => None,
-            Sync::Ss => Some(0),
-            Sync::Sy => Some(1),
-        };
-        if let Some(which) = which {
+        if let Some(which) = outstanding_index(facts.sync) {
             let (now, outstanding) = (self.time, &mut self.outstanding[which]);
             outstanding.retain(|&time| time > now);
             outstanding.push(time + longest);
@@ -549,7 +590,15 @@ impl Scheduler<'_> {
             }
         }
         self.out.push(instr);
-        has_last_use
+    }
+}
+
+/// The index in [`Scheduler::outstanding`].
+const fn outstanding_index(sync: Sync) -> Option<usize> {
+    match sync {
+        Sync::Distance => None,
+        Sync::Ss => Some(0),
+        Sync::Sy => Some(1),
     }
 }
 
@@ -580,15 +629,29 @@ struct Key {
 }
 
 impl Key {
-    /// The key as one number of 102 bits, so that one comparison compares all fields.
-    fn packed(&self) -> u128 {
+    /// The key of which no bit is set.
+    const NOTHING: Self = Self {
+        machine: false,
+        grows: false,
+        first_use: 0,
+        crowded: false,
+        no_varying: false,
+        wait: 0,
+        effect: -1,
+        height: u32::MAX,
+    };
+
+    /// The key as two numbers, so that few comparisons compare all fields.
+    fn packed(&self) -> (u64, u64) {
         let first = u64::from(self.machine) << 35
             | u64::from(self.grows) << 34
             | u64::from(self.first_use) << 2
             | u64::from(self.crowded) << 1
             | u64::from(self.no_varying);
+        // The effect has two bits: the highest two of 32 bits of waiting time do not fit, and belong to the first number.
         let effect = (self.effect + 1) as u64;
-        u128::from(first) << 66 | u128::from(u64::from(self.wait) << 2 | effect) << 32 | u128::from(!self.height)
+        let wait = u64::from(self.wait);
+        (first << 2 | wait >> 30, wait << 34 | effect << 32 | u64::from(!self.height))
     }
 }
 
@@ -609,7 +672,8 @@ mod tests {
             effect: 1,
             height: 0,
         };
-        let least = Key { effect: -1, height: u32::MAX, ..Key::default() };
+        let least = Key::NOTHING;
+        assert_eq!(least.packed(), (0, 0));
         let keys = [
             least,
             Key { height: 0, ..least },

@@ -14,6 +14,9 @@ use cranelift_entity::SecondaryMap;
 /// The number of cells: after the units there is one for each resource.
 const CELLS: usize = UNITS + RESOURCES;
 
+/// The expected number of edges, and of reads, of a node.
+const EDGES: usize = 4;
+
 /// A cell: the last node that wrote it, plus one, and the last of the reads since, as its index plus one. 0 is none.
 #[derive(Clone, Copy, Default)]
 struct Cell {
@@ -46,18 +49,18 @@ pub struct Conflicts {
 }
 
 impl Conflicts {
-    /// Creates the tables for the regions of a program.
-    pub fn new(program: &Program) -> Self {
+    /// Creates the tables for the regions of a program, of up to `longest` instructions.
+    pub fn new(program: &Program, longest: usize) -> Self {
         Self {
             cells: vec![Cell::default(); CELLS],
-            touched: Vec::new(),
-            reads: Vec::new(),
+            touched: Vec::with_capacity(CELLS),
+            reads: Vec::with_capacity(EDGES * longest),
             node_of: map_of(program.instrs.len()),
-            nodes: Vec::new(),
-            edges: Vec::new(),
-            linked: Vec::new(),
-            first: Vec::new(),
-            successors: Vec::new(),
+            nodes: Vec::with_capacity(longest),
+            edges: Vec::with_capacity(EDGES * longest),
+            linked: Vec::with_capacity(longest),
+            first: Vec::with_capacity(longest + 2),
+            successors: Vec::with_capacity(EDGES * longest),
         }
     }
 
@@ -197,7 +200,7 @@ mod tests {
     #[test]
     fn reads_and_writes_are_ordered() {
         let target = Target::by_name("a660").unwrap();
-        let mut graph = Conflicts::new(&Program::default());
+        let mut graph = Conflicts::new(&Program::default(), 0);
         // Result and use, two reads and a write of their operand, two writes; the halves of a full register.
         let text = "block0 {
 	0001:0000:000: 	add.u r0.x, r1.x, r1.y

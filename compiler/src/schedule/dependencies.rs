@@ -15,7 +15,7 @@
 //! Barriers write all memories. Some instructions, such as the end of a preamble or a change of the rounding mode, are
 //! [fences](Opcode::is_scheduling_fence): no instruction is moved across them.
 
-use crate::delays::latency::{Latency, is_scalar_alu};
+use crate::delays::latency::{Latency, Timed, Timing, is_scalar_alu};
 use crate::ir3::opcode::Effect;
 use crate::ir3::{
     AddressSpace, Attrs, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value,
@@ -221,14 +221,21 @@ pub struct DependencyBuilder<'a> {
     touched: Vec<usize>,
     /// The edges (from, to and latency).
     edges: Vec<(u32, Edge)>,
+    /// The timing of each instruction.
+    timings: SecondaryMap<Instr, Timing>,
 }
 
 impl<'a> DependencyBuilder<'a> {
     /// Creates a builder for the regions of a program.
     #[must_use]
     pub fn new(program: &Program, target: &'a Target, rules: ScheduleRules) -> Self {
+        let mut timings = map_of(program.instrs.len());
+        for (_, instr) in program.iter_instrs() {
+            timings[instr] = Timing::of(&program.instrs[instr], target);
+        }
         Self {
             target,
+            timings,
             rules,
             definition: map_of(program.values.len()),
             node: map_of(program.instrs.len()),
@@ -236,6 +243,17 @@ impl<'a> DependencyBuilder<'a> {
             touched: Vec::new(),
             edges: Vec::new(),
         }
+    }
+
+    /// The timing of an instruction of the layout.
+    #[must_use]
+    pub fn timing(&self, instr: Instr) -> &Timing {
+        &self.timings[instr]
+    }
+
+    /// An instruction with its timing.
+    fn timed<'b>(&'b self, program: &'b Program, instr: Instr) -> Timed<'b> {
+        (&program.instrs[instr], &self.timings[instr])
     }
 
     /// Builds the graph of a region without fences; `rest` is the rest of the block after it.
@@ -248,7 +266,7 @@ impl<'a> DependencyBuilder<'a> {
         let rules = ScheduleRules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
         for (node, &instr) in (0..).zip(stretch) {
             let data = &program.instrs[instr];
-            self.values(program, stretch, node, data);
+            self.values(program, stretch, node, instr);
             for dep in &data.false_deps {
                 self.after(self.node[*dep], node);
             }
@@ -281,11 +299,11 @@ impl<'a> DependencyBuilder<'a> {
     }
 
     /// The values that a node reads.
-    fn values(&mut self, program: &Program, stretch: &[Instr], node: u32, data: &InstrData) {
-        for (index, src) in data.srcs.iter().enumerate() {
+    fn values(&mut self, program: &Program, stretch: &[Instr], node: u32, instr: Instr) {
+        for (index, src) in program.instrs[instr].srcs.iter().enumerate() {
             let Some(producer) = src.value().and_then(|value| self.definition[value].checked_sub(1)) else { continue };
-            let producer_data = &program.instrs[stretch[producer as usize]];
-            let latency = latency(producer_data, data, index, self.target);
+            let [from, to] = [stretch[producer as usize], instr].map(|instr| self.timed(program, instr));
+            let latency = latency(from, to, index, self.target);
             self.edges.push((producer, Edge { to: node, latency }));
         }
     }
@@ -349,11 +367,10 @@ impl<'a> DependencyBuilder<'a> {
         graph.read_after.clear();
         // Reads at the end of the block.
         for &instr in rest {
-            let data = &program.instrs[instr];
-            for (index, src) in data.srcs.iter().enumerate() {
+            for (index, src) in program.instrs[instr].srcs.iter().enumerate() {
                 let Some(node) = src.value().and_then(|value| self.definition[value].checked_sub(1)) else { continue };
-                let producer = &program.instrs[stretch[node as usize]];
-                let Latency { slots, soft } = latency(producer, data, index, self.target);
+                let [from, to] = [stretch[node as usize], instr].map(|instr| self.timed(program, instr));
+                let Latency { slots, soft } = latency(from, to, index, self.target);
                 graph.height[node as usize] = graph.height[node as usize].max(soft);
                 graph.read_after.push((node, slots));
             }
@@ -378,14 +395,15 @@ impl<'a> DependencyBuilder<'a> {
 
 /// The latency from a definition to a use. Meta instructions take no time, so a use by one has the latency of a use by
 /// the instructions after it: the ALU has to wait for textures and memory as usual.
-fn latency(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Latency {
-    if !consumer.opcode.is_meta() {
+fn latency(producer: Timed<'_>, consumer: Timed<'_>, index: usize, target: &Target) -> Latency {
+    if !consumer.0.opcode.is_meta() {
         return Latency::between(producer, consumer, index, target);
     }
-    if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch {
+    let (data, timing) = producer;
+    if data.opcode.is_meta() && data.opcode != Opcode::TexPrefetch {
         return Latency { slots: 0, soft: 0 };
     }
-    let soft = Latency::of(producer, target);
+    let soft = timing.result;
     let slots = if soft.slots > 0 { target.delay_slots.far } else { 0 };
     Latency { slots, soft: soft.soft.max(slots) }
 }

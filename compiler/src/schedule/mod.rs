@@ -12,3 +12,15 @@ mod live_out;
 mod registers;
 #[cfg(test)]
 mod tests;
+
+/// The position of the least key, if there is one.
+fn position_of_least<K: PartialOrd>(keys: impl Iterator<Item = K>) -> Option<usize> {
+    let mut keys = keys.enumerate();
+    let (mut at, mut least) = keys.next()?;
+    for (position, key) in keys {
+        if key < least {
+            (at, least) = (position, key);
+        }
+    }
+    Some(at)
+}

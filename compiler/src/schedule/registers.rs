@@ -9,6 +9,8 @@ use crate::ir3::{Instr, InstrData, Opcode, Program, RegFile, Value};
 use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Units of a half register: of full registers (and half ones in a merged file), of half ones, of shared ones.
 pub type Units = [u32; 3];
@@ -20,6 +22,8 @@ struct Usage {
     left: u32,
     /// True if it is read after the block.
     out: bool,
+    /// The numbers of these instructions, combined by exclusive or: of the last one its number.
+    readers: u32,
     /// The units that it occupies from its definition on, and the units freed after its last use.
     born: u16,
     dies: u16,
@@ -70,12 +74,22 @@ impl Sources {
     }
 }
 
+/// The state at the start of a block.
+pub struct Start {
+    /// Positions in [`RegisterUse::starts`].
+    values: Range<usize>,
+    used: Units,
+    predicates: u32,
+}
+
 /// Registers in use.
 pub struct RegisterUse {
     registers: SecondaryMap<Value, Registers>,
     sources: Sources,
     usage: SecondaryMap<Value, Usage>,
     touched: Vec<Value>,
+    /// The uses of values at the starts of blocks.
+    starts: Vec<(Value, Usage)>,
     /// The current use.
     pub used: Units,
     /// The maximum so far in the block.
@@ -102,6 +116,7 @@ impl RegisterUse {
             sources: Sources::new(program),
             usage: map_of(program.values.len()),
             touched: Vec::new(),
+            starts: Vec::with_capacity(program.values.len()),
             used: Units::default(),
             peak: Units::default(),
             predicates: 0,
@@ -116,11 +131,25 @@ impl RegisterUse {
         self.registers[value].units
     }
 
-    /// Starts a block, whose instructions are `list`.
-    pub fn begin(&mut self, program: &Program, list: &[Instr], live_out: &[Value]) {
+    /// Starts a block once more.
+    pub fn begin_again(&mut self, start: &Start) {
+        self.reset();
+        for &(value, usage) in &self.starts[start.values.clone()] {
+            self.usage[value] = usage;
+            self.touched.push(value);
+        }
+        (self.used, self.peak, self.predicates) = (start.used, start.used, start.predicates);
+    }
+
+    fn reset(&mut self) {
         for value in self.touched.drain(..) {
             self.usage[value] = Usage::default();
         }
+    }
+
+    /// Starts a block, whose instructions are `list`.
+    pub fn begin(&mut self, program: &Program, list: &[Instr], live_out: &[Value]) -> Start {
+        self.reset();
         self.used = Units::default();
         self.predicates = 0;
         for &value in live_out {
@@ -132,7 +161,9 @@ impl RegisterUse {
             for at in start as usize..end as usize {
                 let value = self.sources.values[at];
                 self.touch(value);
-                self.usage[value].left += 1;
+                let usage = &mut self.usage[value];
+                usage.left += 1;
+                usage.readers ^= instr.as_u32();
             }
         }
         for &instr in list {
@@ -151,6 +182,9 @@ impl RegisterUse {
             }
         }
         self.peak = self.used;
+        let first = self.starts.len();
+        self.starts.extend(self.touched.iter().map(|&value| (value, self.usage[value])));
+        Start { values: first..self.starts.len(), used: self.used, predicates: self.predicates }
     }
 
     fn is_touched(&self, value: Value) -> bool {
@@ -160,7 +194,7 @@ impl RegisterUse {
     fn touch(&mut self, value: Value) {
         if !self.is_touched(value) {
             let units = self.units(value);
-            self.usage[value] = Usage { left: 0, out: false, born: units, dies: units };
+            self.usage[value] = Usage { born: units, dies: units, ..Usage::default() };
             self.touched.push(value);
         }
     }
@@ -228,18 +262,20 @@ impl RegisterUse {
         Effect { change, most }
     }
 
-    /// Issues the next instruction of the block. Returns true if some value has one use left: the instruction with that
-    /// use has another [effect](Self::effect) now, and no other one has.
-    pub fn issue(&mut self, program: &Program, instr: Instr) -> bool {
+    /// Issues the next instruction of the block. If some value has one use left, the instruction with that use has
+    /// another [effect](Self::effect) now, and no other one has: these are added to `last_readers`.
+    pub fn issue(&mut self, program: &Program, instr: Instr, last_readers: &mut SmallVec<[Instr; 4]>) {
         let data = &program.instrs[instr];
-        let mut has_last_use = false;
         let (start, end) = self.sources.ranges[instr];
         for at in start as usize..end as usize {
             let value = self.sources.values[at];
             let usage = &mut self.usage[value];
             usage.left -= 1;
+            usage.readers ^= instr.as_u32();
             let usage = *usage;
-            has_last_use |= usage.left == 1 && !usage.out;
+            if usage.left == 1 && !usage.out {
+                last_readers.push(Instr::from_u32(usage.readers));
+            }
             if usage.left == 0 && !usage.out {
                 self.remove(value, usage.dies);
             }
@@ -257,7 +293,6 @@ impl RegisterUse {
         for (peak, (used, unread)) in self.peak.iter_mut().zip(self.used.into_iter().zip(unread)) {
             *peak = (*peak).max(used + unread);
         }
-        has_last_use
     }
 
     /// The units that a result occupies while it is written; `born` of them have uses.

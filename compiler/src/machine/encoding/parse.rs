@@ -124,7 +124,7 @@ impl Parser<'_> {
     fn run(mut self, prefixes: &mut [Prefix]) -> Result<u64> {
         let encoding = self.encoding;
         let mut named = false;
-        for piece in &encoding.pieces {
+        for piece in encoding.pieces() {
             match piece {
                 Piece::Name => {
                     named = true;

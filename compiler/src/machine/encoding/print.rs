@@ -61,7 +61,7 @@ const fn target(distance: i64, position: Option<Position>) -> Option<i64> {
 impl Printer<'_> {
     pub(super) fn run(&mut self) -> Result {
         let encoding = self.encoding;
-        for piece in &encoding.pieces {
+        for piece in encoding.pieces() {
             match piece {
                 Piece::Text(text) => self.out.push_str(text),
                 Piece::Name => self.out.push_str(encoding.name),

@@ -7,7 +7,7 @@ use crate::ir3::opcode::Role;
 use crate::target::Generation;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// Where an instruction says the widths of its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,11 @@ pub enum Piece {
     /// The mnemonic.
     Name,
     /// A field.
-    Field(Field),
+    Field(&'static Field),
 }
+
+/// The fields of an encoding by name.
+type FieldsByName = [Option<&'static Field>; FieldName::ALL.len()];
 
 /// A row, prepared.
 #[derive(Debug)]
@@ -95,35 +98,42 @@ pub struct Encoding {
     pub value: u64,
     /// Their value in new words, with that of fields that are not printed.
     pub template: u64,
-    /// The text.
-    pub pieces: Vec<Piece>,
     /// Generations that have it.
     pub generations: RangeInclusive<Generation>,
+    /// The text, as in [`Form::text`].
+    text: &'static str,
+    /// The pieces of the text, which only texts of programs require.
+    pieces: OnceLock<Vec<Piece>>,
     /// The fields by name, printed or not.
-    by_name: [Option<Field>; FieldName::ALL.len()],
+    by_name: FieldsByName,
     /// Those of sources with roles.
-    sources: Vec<Field>,
+    sources: Vec<&'static Field>,
 }
 
 impl Encoding {
     /// A field by its name.
-    pub fn field(&self, name: FieldName) -> Option<&Field> {
-        self.by_name[name as usize].as_ref()
+    pub fn field(&self, name: FieldName) -> Option<&'static Field> {
+        self.by_name[name as usize]
     }
 
     /// The fields of sources, with their roles.
-    pub fn sources(&self) -> impl Iterator<Item = (Role, &Field)> {
-        self.sources.iter().filter_map(|field| Some((field.holds?, field)))
+    pub fn sources(&self) -> impl Iterator<Item = (Role, &'static Field)> {
+        self.sources.iter().filter_map(|&field| Some((field.holds?, field)))
     }
 
     /// The field of the source with a role.
-    pub fn source(&self, role: Role) -> Option<&Field> {
-        self.sources.iter().find(|field| field.holds == Some(role))
+    pub fn source(&self, role: Role) -> Option<&'static Field> {
+        self.sources.iter().copied().find(|field| field.holds == Some(role))
     }
 
     /// All fields.
-    pub fn fields(&self) -> impl Iterator<Item = &Field> {
-        self.by_name.iter().flatten()
+    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.by_name.iter().copied().flatten()
+    }
+
+    /// The pieces of the text.
+    pub fn pieces(&self) -> &[Piece] {
+        self.pieces.get_or_init(|| pieces(self.name, self.text, &self.by_name, &mut Vec::new()))
     }
 
     /// The value of a field in a word; 0 if the encoding does not have it.
@@ -133,7 +143,7 @@ impl Encoding {
 
     /// Returns true if the text has the field.
     pub fn prints(&self, name: FieldName) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Field(field) if field.name == name))
+        self.pieces().iter().any(|piece| matches!(piece, Piece::Field(field) if field.name == name))
     }
 
     /// Returns true if the word is this instruction.
@@ -146,11 +156,11 @@ impl Encoding {
             }
     }
 
-    fn new(row: &Row, problems: &mut Vec<String>) -> Self {
-        let mut by_name = [None; FieldName::ALL.len()];
+    fn new(row: &Row) -> Self {
+        let mut by_name: FieldsByName = [None; FieldName::ALL.len()];
         let (mut owned, mut always) = (0, 0);
         for field in row.form.fields.iter().copied().flatten() {
-            by_name[field.name as usize] = Some(*field);
+            by_name[field.name as usize] = Some(field);
             owned |= field.mask();
             if let Kind::Always(value) = field.kind {
                 always |= field.bits.put(value);
@@ -159,28 +169,6 @@ impl Encoding {
         let ignored = row.form.ignored.iter().fold(0, |mask, &(low, high)| mask | Bits::new(low, high).mask());
         let fixed = row.fixed.iter().fold(0, |mask, (bits, _)| mask | bits.mask());
         let value = row.fixed.iter().fold(0, |word, (bits, value)| word | bits.put(*value));
-        if row.fixed.iter().any(|(bits, value)| !bits.holds(*value)) {
-            problems.push(format!("{}: a fixed value does not fit its bits", row.name));
-        }
-        let mut pieces = Vec::new();
-        let mut rest = row.form.text;
-        while let Some(open) = rest.find('{') {
-            if open > 0 {
-                pieces.push(Piece::Text(&rest[..open]));
-            }
-            let close = rest[open..].find('}').map_or(rest.len(), |at| open + at);
-            let name = &rest[open + 1..close];
-            let field = FieldName::from_name(name).and_then(|name| by_name[name as usize]);
-            match field {
-                _ if name == "NAME" => pieces.push(Piece::Name),
-                Some(field) => pieces.push(Piece::Field(field)),
-                None => problems.push(format!("{}: its text has {name}, and it has no such field", row.name)),
-            }
-            rest = rest.get(close + 1..).unwrap_or("");
-        }
-        if !rest.is_empty() {
-            pieces.push(Piece::Text(rest));
-        }
         let (first, last) = row.form.generations;
         Self {
             // Its number comes before the `.k`.
@@ -191,12 +179,37 @@ impl Encoding {
             mask: !(owned | ignored) | fixed,
             value,
             template: value | always,
-            pieces,
             generations: first..=last,
-            sources: by_name.iter().flatten().filter(|field| field.holds.is_some()).copied().collect(),
+            text: row.form.text,
+            pieces: OnceLock::new(),
+            sources: by_name.iter().copied().flatten().filter(|field| field.holds.is_some()).collect(),
             by_name,
         }
     }
+}
+
+/// The pieces of a text. What it names and the encoding does not have is added to `problems`.
+fn pieces(name: &str, text: &'static str, by_name: &FieldsByName, problems: &mut Vec<String>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        if open > 0 {
+            pieces.push(Piece::Text(&rest[..open]));
+        }
+        let close = rest[open..].find('}').map_or(rest.len(), |at| open + at);
+        let field_name = &rest[open + 1..close];
+        let field = FieldName::from_name(field_name).and_then(|name| by_name[name as usize]);
+        match field {
+            _ if field_name == "NAME" => pieces.push(Piece::Name),
+            Some(field) => pieces.push(Piece::Field(field)),
+            None => problems.push(format!("{name}: its text has {field_name}, and it has no such field")),
+        }
+        rest = rest.get(close + 1..).unwrap_or("");
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    pieces
 }
 
 /// The opcode of a mnemonic: that of its name, but for some suffixes that ir3 has as flags.
@@ -224,8 +237,8 @@ const DISPATCH: Bits = Bits::new(53, 58).and(61, 63);
 impl Table {
     /// The table of a generation.
     pub fn of(generation: Generation) -> &'static Self {
-        static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| Generation::ALL.into_iter().map(Table::new).collect());
-        &TABLES[generation.number() as usize - 3]
+        static TABLES: [OnceLock<Table>; Generation::ALL.len()] = [const { OnceLock::new() }; Generation::ALL.len()];
+        TABLES[generation.number() as usize - 3].get_or_init(|| Self::new(generation))
     }
 
     fn new(generation: Generation) -> Self {
@@ -235,10 +248,16 @@ impl Table {
             by_opcode: vec![Vec::new(); Opcode::ALL.len()],
         };
         for encoding in encodings().iter().filter(|encoding| encoding.generations.contains(&generation)) {
-            for (bits, candidates) in table.by_bits.iter_mut().enumerate() {
-                if (DISPATCH.put(bits as u64) ^ encoding.value) & encoding.mask & DISPATCH.mask() == 0 {
-                    candidates.push(encoding);
+            // All values of the bits that its mask leaves open: the subsets of these.
+            let open = DISPATCH.get(!encoding.mask);
+            let fixed = DISPATCH.get(encoding.value & encoding.mask);
+            let mut subset = open;
+            loop {
+                table.by_bits[(fixed | subset) as usize].push(encoding);
+                if subset == 0 {
+                    break;
                 }
+                subset = (subset - 1) & open;
             }
             table.by_name.entry(encoding.name).or_default().push(encoding);
             if let Some(opcode) = encoding.opcode {
@@ -264,17 +283,15 @@ impl Table {
     }
 }
 
-fn prepare() -> (Vec<Encoding>, Vec<String>) {
-    let mut problems = Vec::new();
+/// All rows.
+fn rows() -> impl Iterator<Item = &'static Row> {
     let rows = [flow::ROWS, moves::ROWS, alu::ROWS, texture::ROWS, memory::ROWS, barrier::ROWS];
-    let encodings =
-        rows.into_iter().chain(memory::ATOMICS).flatten().map(|row| Encoding::new(row, &mut problems)).collect();
-    (encodings, problems)
+    rows.into_iter().chain(memory::ATOMICS).flatten()
 }
 
 /// All encodings of all generations.
 pub fn encodings() -> &'static [Encoding] {
-    static ENCODINGS: LazyLock<Vec<Encoding>> = LazyLock::new(|| prepare().0);
+    static ENCODINGS: LazyLock<Vec<Encoding>> = LazyLock::new(|| rows().map(Encoding::new).collect());
     &ENCODINGS
 }
 
@@ -298,7 +315,15 @@ mod tests {
 
     #[test]
     fn rows_are_consistent() {
-        assert_eq!(prepare().1, Vec::<String>::new());
+        let mut problems = Vec::new();
+        for row in rows() {
+            let encoding = Encoding::new(row);
+            pieces(row.name, row.form.text, &encoding.by_name, &mut problems);
+            if row.fixed.iter().any(|(bits, value)| !bits.holds(*value)) {
+                problems.push(format!("{}: a fixed value does not fit its bits", row.name));
+            }
+        }
+        assert_eq!(problems, Vec::<String>::new());
     }
 
     /// The fields of a memory instruction hold the sources of its form. What no field holds is `a1.x`, a shift that is 0, or a count of one

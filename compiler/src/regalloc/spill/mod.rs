@@ -29,7 +29,7 @@ mod unused;
 
 use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
-use super::{Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
+use super::{Analysed, Carried, Coalescing, Error, RegisterLimit, next_use, order, run_limited, unsplit};
 use crate::arms::Counter;
 use crate::features::{Feature, Features};
 use crate::ir3::Program;
@@ -50,6 +50,17 @@ const UNSPLIT_ATTEMPTS: u32 = 48;
 /// # Errors
 /// If the program cannot be analysed.
 pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<bool, Error> {
+    is_needed_carried(program, target, limit, features, &mut Carried::default())
+}
+
+/// Like [`is_needed`], with the results of the stages before.
+pub(crate) fn is_needed_carried(
+    program: &Program,
+    target: &Target,
+    limit: RegisterLimit,
+    features: Features,
+    carried: &mut Carried,
+) -> Result<bool, Error> {
     let files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
         return Ok(true);
@@ -59,7 +70,7 @@ pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit, featu
     {
         return Ok(false);
     }
-    Ok(!fits(&pressure(program, target, Coalescing::of(features))?, &files)
+    Ok(!fits(&carried.pressure(program, target, Coalescing::of(features))?, &files)
         || !is_assignable(program, target, limit, features)?)
 }
 
@@ -71,13 +82,7 @@ pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u3
 
 /// The need of the program without spilling.
 pub(super) fn pressure(program: &Program, target: &Target, coalescing: Coalescing) -> Result<Pressure, Error> {
-    analyse(&mut program.clone(), target, coalescing)
-}
-
-/// Like [`pressure`], but may convert the program to conventional SSA.
-fn analyse(program: &mut Program, target: &Target, coalescing: Coalescing) -> Result<Pressure, Error> {
-    let analysis = Analysis::coalesced(program, target, coalescing)?;
-    Ok(analysis.max_pressure(program))
+    Ok(Analysed::new(&mut program.clone(), target, coalescing)?.pressure)
 }
 
 /// Returns true if the general registers suffice. The others are not spilled to memory.
@@ -108,7 +113,7 @@ fn least_files(
 ) -> Result<RegisterFiles, Error> {
     let mut files = limit.files(target);
     if let RegisterLimit::Minimum(more) = limit {
-        let (more, least) = (u32::from(more), analyse(least, target, Coalescing::of(features))?);
+        let (more, least) = (u32::from(more), Analysed::new(least, target, Coalescing::of(features))?.pressure);
         files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
         files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
     }
@@ -121,8 +126,19 @@ fn least_files(
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
 pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<(), Error> {
+    run_carried(program, target, limit, features, &mut Carried::default())
+}
+
+/// Like [`run`], with the results of the stages before; leaves those for the next one.
+pub(crate) fn run_carried(
+    program: &mut Program,
+    target: &Target,
+    limit: RegisterLimit,
+    features: Features,
+    carried: &mut Carried,
+) -> Result<(), Error> {
     let mut files = limit.files(target);
-    let mut now = pressure(program, target, Coalescing::of(features))?;
+    let mut now = carried.pressure(program, target, Coalescing::of(features))?;
     let is_minimum = matches!(limit, RegisterLimit::Minimum(_));
     if fits(&now, &files) && !is_minimum && is_assignable(program, target, limit, features)? {
         return Ok(());
@@ -132,15 +148,17 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, feature
         return unsplit_or_error(program, target, limit, features);
     }
     if prefetch::run(program) {
-        now = pressure(program, target, Coalescing::of(features))?;
+        carried.analysed = None;
+        now = carried.pressure(program, target, Coalescing::of(features))?;
     }
     if !features.contains(Feature::PartialSpilling) {
+        carried.analysed = None;
         return merge_set_spilling::run(program, target, limit, features, &|files| fits(&now, files));
     }
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
     let order = order(&scalars);
-    let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
+    let liveness = Liveness::unmarked(&scalars, order.clone())?;
     let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
     let next = next_use::run(&scalars, &order, &loops, scalars::GENERAL);
     let fixed = Fixed::new(&scalars, &order)?;
@@ -164,10 +182,12 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, feature
     let attempts = if features.contains(Feature::LiveRangeSplitting) { ATTEMPTS } else { UNSPLIT_ATTEMPTS };
     for _ in 0..attempts {
         let mut spilled = within(capacity);
-        let now = analyse(&mut spilled, target, Coalescing::of(features))?;
+        let analysed = Analysed::new(&mut spilled, target, Coalescing::of(features))?;
+        let now = analysed.pressure;
         let has_room = fits(&now, &files);
         if has_room && is_assignable(&spilled, target, limit, features)? {
             *program = spilled;
+            carried.analysed = Some((analysed, None));
             return Ok(());
         }
         if least.is_none()
@@ -181,6 +201,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, feature
         capacity.half = (capacity.half + files.half).saturating_sub(now.half.max(files.half) + gap);
     }
     *program = least.unwrap_or_else(|| within(none));
+    carried.analysed = None;
     match neediest(program, target, &files, Coalescing::of(features))? {
         Some(error) => Err(error),
         None => unsplit_or_error(program, target, limit, features),

@@ -150,7 +150,7 @@ impl Rewriter<'_> {
                     .first()
                     .and_then(general_result)
                     .is_some_and(|phi| self.name[phi].is_none());
-            let defined: Vec<Value> = program.instrs[instr].dsts.iter().filter_map(general_result).collect();
+            let defined: SmallVec<[Value; 4]> = program.instrs[instr].dsts.iter().filter_map(general_result).collect();
             if program.instrs[instr].opcode != Opcode::Phi {
                 self.rename(program, instr);
             }

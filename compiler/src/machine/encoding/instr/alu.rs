@@ -136,7 +136,7 @@ impl Decoder {
             _ => self.dst(self.get(FieldName::Dst), self.dst_half(), mask),
         }
         let value = self.get(FieldName::Src1);
-        let Some(Field { kind: Kind::MoveSrc { r, kind }, .. }) = self.encoding.field(FieldName::Src1).copied() else {
+        let Some(&Field { kind: Kind::MoveSrc { r, kind }, .. }) = self.encoding.field(FieldName::Src1) else {
             return self.unknown(FieldName::Src1);
         };
         let half = match self.encoding.name {
@@ -182,7 +182,7 @@ impl Decoder {
             self.dst(self.get(FieldName::Dst), self.dst_half(), mask);
         }
         for name in SOURCES {
-            let Some(field) = self.encoding.field(name).copied() else { continue };
+            let Some(field) = self.encoding.field(name) else { continue };
             let value = field.bits.get(self.word);
             let bit = |at: u8| self.word >> at & 1 != 0;
             let (src, r) = match field.kind {
@@ -381,7 +381,7 @@ impl Encoder<'_> {
         self.put(repeat, data.repeat.into())?;
         let mut index = 0;
         for name in SOURCES {
-            let Some(field) = self.encoding.field(name).copied() else { continue };
+            let Some(field) = self.encoding.field(name) else { continue };
             let src = self.src(index, name)?;
             index += 1;
             let (value, r) = match field.kind {

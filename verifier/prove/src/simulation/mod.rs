@@ -81,6 +81,7 @@ mod promises;
 mod proof;
 mod refinement;
 mod relation;
+mod same_code;
 mod scans;
 mod state;
 mod stores;
@@ -88,6 +89,7 @@ mod sweep;
 mod undecided;
 
 pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure};
+pub use self::same_code::same_code;
 
 use crate::solver::{Budget, Solver};
 use crate::symbolic::{Ir3, Nir};

@@ -4,7 +4,7 @@
 //! results of uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A
 //! trial costs a fraction of the start-up time of a solver.
 
-use super::evaluate::{float_near_one, operation};
+use super::evaluate::{float_near_one, rows};
 use super::{Op, Term, Terms};
 use crate::arithmetic::concrete::mask;
 use crate::support::random::hash;
@@ -50,20 +50,24 @@ impl Trials {
         let width = u32::from(node.width);
         let args: SmallVec<[&[u64; TRIALS]; 4]> = node.args.iter().map(|arg| &self.values[self.rows[arg]]).collect();
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
-        let mut operands = SmallVec::<[u64; 4]>::new();
-        std::array::from_fn(|trial| {
-            operands.clear();
-            operands.extend(args.iter().map(|arg| arg[trial]));
-            match node.op {
-                Op::Variable(name) | Op::Apply(name) => given(numbers, name.as_u32().into(), &operands, trial, width),
-                // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true
-                // as false.
-                Op::Float(op) if width > 1 && trial % 2 == 1 => {
-                    given(numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
-                }
-                op => operation(op, width, &widths, &operands),
+        let given = |function: u64, trial: usize| {
+            let operands: SmallVec<[u64; 4]> = args.iter().map(|arg| arg[trial]).collect();
+            given(numbers, function, &operands, trial, width)
+        };
+        match node.op {
+            Op::Variable(name) | Op::Apply(name) => {
+                let function = name.as_u32().into();
+                std::array::from_fn(|trial| given(function, trial))
             }
-        })
+            // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true as
+            // false.
+            Op::Float(op) if width > 1 => {
+                let (mut out, function) = (rows(node.op, width, &widths, &args), FxBuildHasher.hash_one(op));
+                (1..TRIALS).step_by(2).for_each(|trial| out[trial] = given(function, trial));
+                out
+            }
+            op => rows(op, width, &widths, &args),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use ir3_compiler::pipeline::Stage;
 use ir3_compiler::words;
 use ir3_programs::Question;
 use ir3_prove::registers::{self, RegisterFailure};
+use ir3_prove::simulation;
 use ir3_semantics::environment::env::DEFAULT_FUEL;
 use ir3_semantics::support::panics::{Panicked, catch};
 use std::time::Duration;
@@ -194,19 +195,27 @@ impl Engines {
 
     /// The answer of one engine. A proof is discarded if the program after violates a rule of ir3.
     fn answer_of(&self, kind: EngineKind, question: &Question<'_>) -> Option<Answer> {
-        let mut answer = self.engine(kind).answer(question)?;
-        if matches!(answer.verdict, Verdict::Proved { .. })
-            && let Some(program) = ir3_of(question.after)
-            && let Some(what) = broken_rule(program, question.machine)
-                .or_else(|| unknown_flags(ir3_of(question.before)?, question.machine))
-        {
-            answer.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
+        Some(kept_to_rules(self.engine(kind).answer(question)?, question))
+    }
+
+    /// The proof of two programs that differ only in what takes time and in names. It takes less time than the register
+    /// checker, so it comes first; but not where a pass assigns registers, which is what that one checks.
+    fn proof_of_same_code(&self, question: &Question<'_>) -> Option<Answer> {
+        let &Question { stage, before, after, machine, .. } = question;
+        if !self.has(EngineKind::Smt) || stage.is_some_and(Stage::moves_values) {
+            return None;
         }
-        Some(answer)
+        let start = ThreadTime::now();
+        let proof = catch(|| simulation::same_code(before, after, machine)).ok()??;
+        let verdict = Verdict::Proved { assumptions: proof.assumptions };
+        Some(kept_to_rules(Answer { engine: EngineKind::Smt, verdict, time: start.elapsed() }, question))
     }
 
     /// Returns the answers of the provers, in the order of their cost, up to the first that is not *unknown*.
     pub(super) fn answers_until_decided(&self, question: &Question<'_>) -> Vec<Answer> {
+        if let Some(answer) = self.proof_of_same_code(question) {
+            return vec![answer];
+        }
         let mut answers = Vec::new();
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
             let Some(answer) = self.answer_of(kind, question) else { continue };
@@ -218,6 +227,18 @@ impl Engines {
         }
         answers
     }
+}
+
+/// Discards a proof if the program after violates a rule of ir3.
+fn kept_to_rules(mut answer: Answer, question: &Question<'_>) -> Answer {
+    if matches!(answer.verdict, Verdict::Proved { .. })
+        && let Some(program) = ir3_of(question.after)
+        && let Some(what) = broken_rule(program, question.machine)
+            .or_else(|| ir3_of(question.before).and_then(|before| unknown_flags(before, question.machine)))
+    {
+        answer.verdict = Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what)));
+    }
+    answer
 }
 
 /// Returns the engines that proved a boundary that another one refuted, and the reason of the refutation: one of them

@@ -5,8 +5,9 @@
 //! are the same for all.
 //!
 //! 1. Declarations that differ refute the boundary, and two equal programs are proved.
-//! 2. The provers run, the cheaper first. A proof holds only if the program after keeps the rules of ir3, and final
-//!    code only if it has no hazard: proofs are about programs whose results are available at once.
+//! 2. The provers run, the cheaper first; two programs with the same code are proved at once. A proof holds only if the
+//!    program after keeps the rules of ir3, and final code only if it has no hazard: proofs are about programs whose
+//!    results are available at once.
 //! 3. A boundary that no prover settles is run. With a [`Search`](super::Search) further inputs are tried (`search`),
 //!    and the runs are measured: a boundary is *tested* only if they depend on enough of the program ([`Sensitivity`]),
 //!    and if accesses to memory have the same order or runs show that it makes no difference ([`memory_order`]).

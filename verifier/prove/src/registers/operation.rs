@@ -7,8 +7,8 @@ use super::failure::{Mismatch, RegisterFailure};
 use super::location::{Locations, Piece};
 use super::walk::LockstepWalk;
 use ir3_compiler::ir3::{
-    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
-    SrcOperand, WriteMask,
+    Attrs, Block, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
+    Src, SrcOperand, WriteMask,
 };
 use ir3_semantics::header::is_unprinted;
 use ir3_semantics::machine::arrays::reach;
@@ -33,6 +33,22 @@ fn has_only_results(data: &InstrData) -> bool {
             Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
             _ => false,
         }
+}
+
+/// Returns true if an instruction whose results nothing reads may be removed. Besides those that have only results, these
+/// are the ones that read state which no instruction of a lane writes: varyings, textures, the set of active lanes.
+fn is_removable(data: &InstrData) -> bool {
+    has_only_results(data)
+        || matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::ElectMacro)
+            // The last one may be the end of the inputs.
+            && !data.flags.contains(InstrFlags::EI)
+            && !data.dsts.iter().any(|dst| dst.place.is_relative())
+        || has_components_of_texture(data)
+}
+
+/// Returns true for the requests of textures, each component of whose result is independent of those that are asked for.
+fn has_components_of_texture(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Saml | Opcode::TexPrefetch) && data.repeat == 0
 }
 
 /// Returns true for matrix products: they read four registers from each of the first two sources on, write up to 128,
@@ -105,8 +121,11 @@ impl LockstepWalk<'_> {
             && s.repeat == t.repeat
             && s.dsts.len() == t.dsts.len()
             && s.srcs.len() == t.srcs.len()
-            && (s.dsts.iter().zip(&t.dsts).all(|(s, t)| s.class == t.class && s.mask == t.mask)
-                || left_out(Guard::RegistersResults));
+            && (s.dsts.iter().zip(&t.dsts).all(|(of_s, of_t)| {
+                let is_within = || of_t.mask.components().all(|k| of_s.mask.contains(k));
+                let is_mask = of_s.mask == of_t.mask || has_components_of_texture(s) && is_within();
+                of_s.class == of_t.class && is_mask
+            }) || left_out(Guard::RegistersResults));
         if is_same {
             return Ok(());
         }
@@ -275,6 +294,11 @@ impl LockstepWalk<'_> {
             }
             for k in a.mask.components() {
                 let x = self.piece(self.source.component(&a.place, a.class, k, false))?;
+                // A component that only the source has.
+                if !b.mask.contains(k) {
+                    x.for_each(|x| self.here.overwrite_source(x));
+                    continue;
+                }
                 let named = !t.opcode.is_meta() && !is_vector(t);
                 let l = self.piece(self.target.component(&b.place, b.class, k, named))?;
                 written.extend(l.zip(x));
@@ -461,10 +485,7 @@ impl LockstepWalk<'_> {
     /// Steps over an instruction of the source only: its results are held nowhere.
     pub(super) fn removed(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let s = &self.source.program.instrs[instr];
-        if !has_only_results(s)
-            && !matches!(s.opcode, Opcode::Input | Opcode::Nop)
-            && !left_out(Guard::RegistersRemoved)
-        {
+        if !is_removable(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
             let what = format!("`{}` is missing", s.opcode.name());
             return Err(RegisterFailure::Changed { site: self.site(), what });
         }
@@ -586,4 +607,45 @@ fn first(data: &InstrData, locations: &Locations<'_>) -> Piece {
     let read = data.srcs.iter().find_map(|src| Some((src.place()?, src.class)));
     let piece = read.and_then(|(place, class)| locations.component(place, class, 0, false).ok());
     piece.map_or(Piece::MAX, |piece| piece.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prove;
+    use ir3_compiler::target::Target;
+
+    const SOURCE: &str = "// {stage=fragment}\nblock1 {\n\
+        \t0001:0000:000: \t_meta:in ssa_1 (wrmask=0x3) // {input=barycentric_pixel}\n\
+        \t0002:0000:000: \t_meta:tex_prefetch ssa_2 (wrmask=0xf), ssa_1 (wrmask=0x3), tex=1, samp=1, input_offset=4 // {type=f32}\n\
+        \t0003:0000:000: \tbary.f ssa_3, imm[0.000000,0,0x0], ssa_1 (wrmask=0x3)\n\
+        \t0004:0000:000: \t_meta:split ssa_4, ssa_2 (wrmask=0xf), off=1\n\
+        \t0005:0000:000: \tend ssa_4 (0)\n}";
+    const BARY: &str = "\t0003:0000:000: \tbary.f ssa_3, imm[0.000000,0,0x0], ssa_1 (wrmask=0x3)\n";
+
+    fn is_proved(source: &str, target: &str) -> bool {
+        let [source, target] = [source, target].map(|text| ir3_compiler::ir3::text::read(text).unwrap());
+        prove(&source, &target, &Target::default()).is_ok()
+    }
+
+    #[test]
+    fn results_that_nothing_reads_may_be_left_out() {
+        let narrower = SOURCE.replace("ssa_2 (wrmask=0xf)", "ssa_2 (wrmask=0x3)");
+        assert!(is_proved(SOURCE, SOURCE));
+        assert!(is_proved(SOURCE, &SOURCE.replace(BARY, "")));
+        assert!(is_proved(SOURCE, &narrower));
+        // Nothing may be added.
+        assert!(!is_proved(&narrower, SOURCE));
+        assert!(!is_proved(&SOURCE.replace(BARY, ""), SOURCE));
+    }
+
+    #[test]
+    fn results_that_are_read_may_not_be_left_out() {
+        let reads = SOURCE.replace("end ssa_4 (0)", "end ssa_4 (0), ssa_3 (1)");
+        assert!(is_proved(&reads, &reads));
+        assert!(!is_proved(&reads, &reads.replace(BARY, "").replace("ssa_3 (1)", "ssa_4 (1)")));
+        let last = SOURCE.replace("off=1", "off=3");
+        let other = SOURCE.replace("ssa_2 (wrmask=0xf)", "ssa_2 (wrmask=0x3)");
+        assert!(is_proved(&last, &last));
+        assert!(!is_proved(&last, &other));
+    }
 }

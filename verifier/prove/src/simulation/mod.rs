@@ -81,6 +81,7 @@ mod promises;
 mod proof;
 mod refinement;
 mod relation;
+mod same_code;
 mod scans;
 mod state;
 mod stores;
@@ -88,8 +89,9 @@ mod sweep;
 mod undecided;
 
 pub use self::failure::{EventDifference, Observable, Obstacle, SimulationFailure};
+pub use self::same_code::same_code;
 
-use crate::solver::{Budget, Solver};
+use crate::solver::{Budget, Session, Solver};
 use crate::symbolic::{Ir3, Nir};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -212,6 +214,7 @@ pub fn prove(
         }
     }
     let omitted = header::omitted_declarations(source, target);
+    let _session = Session::begin();
     let mut proof = prove_code(source, target, machine, limits, solver)?;
     proof.assumptions.extend(omitted);
     Ok(proof)

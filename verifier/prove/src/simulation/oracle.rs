@@ -51,7 +51,7 @@ impl Oracle for SimulationState<'_> {
             Cut::Entry => {
                 let places = self.places[self.side as usize];
                 match places.names.get(&at) {
-                    Some(name) => self.unwritten(terms, name),
+                    Some(name) => self.unwritten(terms, &name.to_string()),
                     // The value is not observed, so any constant is right, the same on both sides.
                     None if places.written_first.contains(&at) => {
                         SymbolicValue { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }

@@ -16,7 +16,7 @@ use crate::solver::{Answer, Budget, Query, Reason, Solver};
 use cpu_time::ThreadTime;
 use ir3_semantics::arithmetic::domain::Domain;
 use ir3_semantics::support::guards::{Guard, left_out};
-use ir3_semantics::terms::{Op, SAMPLES, Samples, Steered, Term, Terms, Trials};
+use ir3_semantics::terms::{Op, SAMPLES, Samples, Term, Terms, Trials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
@@ -102,8 +102,8 @@ pub struct Sweeper<'a> {
     known: FxHashSet<Term>,
     /// The candidates by width and hash.
     by_samples: FxHashMap<(u32, u64), Candidates>,
-    /// An index by steered samples too, for terms of more than one bit.
-    steered: FxHashMap<(u32, u64, Steered), Candidates>,
+    /// An index by a hash of the steered samples too, for terms of more than one bit.
+    steered: FxHashMap<(u32, u64), Candidates>,
     /// The replacements of the target's terms in this segment.
     swept: FxHashMap<Term, Term>,
     /// True if only the locations are to be found: the solver is not queried.
@@ -186,8 +186,8 @@ impl<'a> Sweeper<'a> {
                     list.push(term);
                 }
                 if width > 1 {
-                    let steered = *self.samples.steered(terms, term);
-                    let list = self.steered.entry((width, samples, steered)).or_default();
+                    let steered = self.samples.steered_hash_of(terms, term);
+                    let list = self.steered.entry((width, steered)).or_default();
                     if list.len() < KEPT {
                         list.push(term);
                     }
@@ -258,8 +258,8 @@ impl<'a> Sweeper<'a> {
         let mut candidates = self.by_samples.get(&(width, samples)).cloned().unwrap_or_default();
         let mut likely = Candidates::new();
         if width > 1 {
-            let steered = *self.samples.steered(terms, term);
-            likely = self.steered.get(&(width, samples, steered)).cloned().unwrap_or_default();
+            let steered = self.samples.steered_hash_of(terms, term);
+            likely = self.steered.get(&(width, steered)).cloned().unwrap_or_default();
             candidates.retain(|candidate| !likely.contains(candidate));
             candidates.insert_many(0, likely.iter().copied());
         }

@@ -12,6 +12,16 @@ pub struct Z3 {
     pub floats: Floats,
 }
 
+/// The queries of one proof.
+pub struct Session(());
+
+impl Session {
+    /// Begins a session, which ends when it is dropped.
+    pub fn begin() -> Self {
+        Self(())
+    }
+}
+
 impl Z3 {
     /// The reason why this build has no solver, for verdicts and messages.
     pub const LEFT_OUT: Option<&'static str> = Some("built without the feature z3");

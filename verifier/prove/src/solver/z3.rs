@@ -4,11 +4,47 @@ use super::lower::{self, Binary, BitRelation, Logic, LoweredTerm};
 use super::smtlib::Script;
 use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use ::z3::ast::{Ast, BV, Bool};
-use ::z3::{Config, FuncDecl, Params, SatResult, Sort, StatisticsValue, with_z3_config};
+use ::z3::{Config, Context, FuncDecl, Params, SatResult, Sort, StatisticsValue, with_z3_config, with_z3_context};
 use ir3_semantics::terms::{Term, Terms};
+use std::cell::RefCell;
 use std::time::Instant;
 
-/// Z3. It keeps nothing from one query to the next.
+thread_local! {
+    /// The context of the session of this thread: none yet, or none at all outside of a session.
+    static SESSION: RefCell<Option<Option<Context>>> = const { RefCell::new(None) };
+}
+
+/// The queries of one proof. They share a context, as to make one takes as long as to answer a small query. So an answer
+/// is a function of the queries of the proof up to this one; outside of a session, of the query.
+pub struct Session(());
+
+impl Session {
+    /// Begins a session, which ends when it is dropped.
+    pub fn begin() -> Self {
+        SESSION.set(Some(None));
+        Self(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        SESSION.set(None);
+    }
+}
+
+/// Calls a function in the context of the session, or in one of its own.
+fn in_context<R: Send + Sync>(call: impl FnOnce() -> R + Send + Sync) -> R {
+    match SESSION.with_borrow(Clone::clone) {
+        None => with_z3_config(&Config::new(), call),
+        Some(Some(context)) => with_z3_context(&context, call),
+        Some(None) => with_z3_config(&Config::new(), || {
+            SESSION.set(Some(Some(Context::thread_local())));
+            call()
+        }),
+    }
+}
+
+/// Z3. It keeps nothing from one query to the next, except its context in a [`Session`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Z3 {
     /// The encoding of float operations.
@@ -26,7 +62,7 @@ impl Solver for Z3 {
             return answer;
         }
         match query.nodes(terms) {
-            Some(nodes) => with_z3_config(&Config::new(), || solve(terms, query, &nodes, self.floats, budget)),
+            Some(nodes) => in_context(|| solve(terms, query, &nodes, self.floats, budget)),
             None => Answer::Unknown(Reason::Size(super::MOST_NODES)),
         }
     }
@@ -41,7 +77,8 @@ fn solve(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &
             None => return Answer::Unknown(Reason::Solver("it does not read the query".into())),
         },
     };
-    check(&solver, budget, || model(&solver, terms, nodes, &functions, floats))
+    let start = spent(&solver);
+    check(&solver, budget, || model(&solver, terms, nodes, &functions, floats, start))
 }
 
 /// Applications of uninterpreted functions, as expressions.
@@ -96,8 +133,15 @@ fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answe
 }
 
 /// The values of the variables and of applications: each is evaluated, as the shape of a model differs between
-/// releases.
-fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Functions, floats: Floats) -> Answer {
+/// releases. `start` is the amount of resources that had been used before the query.
+fn model(
+    solver: &::z3::Solver,
+    terms: &Terms,
+    nodes: &[Term],
+    functions: &Functions,
+    floats: Floats,
+    start: u64,
+) -> Answer {
     let Some(model) = solver.get_model() else {
         return Answer::Unknown(Reason::Solver("it has no model".into()));
     };
@@ -123,14 +167,14 @@ fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Funct
     match variables(terms, nodes).into_iter().map(value).collect::<Option<Model>>() {
         Some(found) => {
             let found = found.with_functions(functions.iter().filter_map(applied).collect());
-            Answer::Invalid(Model { cost: cost(solver), ..found })
+            Answer::Invalid(Model { cost: spent(solver).saturating_sub(start), ..found })
         }
         None => Answer::Unknown(Reason::Solver("its model has no value for a variable".into())),
     }
 }
 
-/// The amount of the resource limit that the solver has used.
-fn cost(solver: &::z3::Solver) -> u64 {
+/// The amount of resources that all solvers of the context have used.
+fn spent(solver: &::z3::Solver) -> u64 {
     match solver.get_statistics().value("rlimit count") {
         Some(StatisticsValue::UInt(count)) => count.into(),
         _ => 0,

@@ -24,6 +24,7 @@ use crate::environment::aliases::AliasClasses;
 use crate::environment::env::{CONST_WORDS, Env};
 use crate::environment::memory::{AccessTrace, Memory, Perturbation, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
 
 /// The lanes grouped by the resource that they access, in the order of their first lanes. Without a resource there is
 /// one group.
@@ -56,9 +57,32 @@ fn naming_another(resource: impl Fn(usize) -> Binding, mask: u64) -> u64 {
 #[derive(Debug, Default)]
 pub struct Places {
     /// The names of words of arrays and registers: the name identifies the same word in another form of the program.
-    pub names: FxHashMap<u32, String>,
+    pub names: FxHashMap<u32, PlaceName>,
     /// The locations that the program writes before it reads them, so that their initial contents are never observed.
     pub written_first: FxHashSet<u32>,
+}
+
+/// The name of a location: the same in all forms of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceName {
+    /// A word of an array, by the array's number in a text.
+    ArrayWord {
+        /// The array.
+        array: u32,
+        /// The word.
+        word: u32,
+    },
+    /// A register, by a number that is the same in every program.
+    Register(u32),
+}
+
+impl fmt::Display for PlaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ArrayWord { array, word } => f.write_str(&array_word(array, word)),
+            Self::Register(number) => write!(f, "register {number}"),
+        }
+    }
 }
 
 /// The name of a word of an array, by the array's number in a text: 1 is the first that nir declares.

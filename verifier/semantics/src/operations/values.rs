@@ -20,6 +20,13 @@ pub struct Defined<Run, Meaning> {
     pub meaning: Meaning,
 }
 
+/// Equality of identity: two definitions are equal if they are the same one.
+impl<Run, Meaning> PartialEq for Defined<Run, Meaning> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 /// A kernel of one source row.
 pub type One = Defined<fn(&mut Row, &Row), fn(&mut Terms, Term) -> Term>;
 /// A kernel of two source rows.
@@ -54,7 +61,7 @@ pub enum Kernel {
 ///
 /// The result is poison where the condition is, or else where the chosen source is. Of a condition of 64 bits, which is
 /// tested for zero, the test takes the bitwise or of both words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Select {
     /// The test of the condition.
     pub test: &'static LaneTest,

@@ -81,79 +81,151 @@ pub fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
     value & mask(width)
 }
 
-/// The cached values of terms in samples: each term is evaluated once.
+/// Evaluates an operation in `N` samples at once. `args` has the rows of the arguments, `widths` their widths.
+pub(super) fn rows<const N: usize>(op: Op, width: u32, widths: &[u32], args: &[&[u64; N]]) -> [u64; N] {
+    // The operations that most terms have: one loop over the samples each.
+    let mut out = match op {
+        Op::Constant(bits) => [bits; N],
+        Op::Not => args[0].map(|a| !a),
+        Op::And => folded(args, |a, b| a & b),
+        Op::Xor => folded(args, |a, b| a ^ b),
+        Op::Add => folded(args, u64::wrapping_add),
+        Op::Mul => folded(args, u64::wrapping_mul),
+        Op::Eq => folded(args, |a, b| u64::from(a == b)),
+        Op::Ult => folded(args, |a, b| u64::from(a < b)),
+        Op::Ite => std::array::from_fn(|i| if args[0][i] & 1 != 0 { args[1][i] } else { args[2][i] }),
+        Op::Zext | Op::Opaque => *args[0],
+        Op::Sext => args[0].map(|a| signed(widths[0], a) as u64),
+        Op::Extract(low) => args[0].map(|a| a >> low),
+        Op::Concat => std::array::from_fn(|i| args[0][i] << widths[1] | args[1][i]),
+        _ => {
+            let mut operands = SmallVec::<[u64; 4]>::new();
+            return std::array::from_fn(|i| {
+                operands.clear();
+                operands.extend(args.iter().map(|row| row[i]));
+                operation(op, width, widths, &operands)
+            });
+        }
+    };
+    let mask = mask(width);
+    out.iter_mut().for_each(|value| *value &= mask);
+    out
+}
+
+/// The rows of the arguments, combined from the first to the last.
+fn folded<const N: usize>(args: &[&[u64; N]], f: impl Fn(u64, u64) -> u64) -> [u64; N] {
+    let mut out = *args[0];
+    for row in &args[1..] {
+        out.iter_mut().zip(*row).for_each(|(out, &value)| *out = f(*out, value));
+    }
+    out
+}
+
+/// The cached values of terms in samples: a term is evaluated when its values are first needed.
 #[derive(Default)]
 pub struct Samples {
+    /// The number of the row of each term, plus 1; 0 if it has not been evaluated.
+    numbers: SecondaryMap<Term, u32>,
     values: Vec<Sample>,
     steered: Vec<Steered>,
-    /// A hash of the values of each term.
-    hashes: Vec<u64>,
-    widths: SecondaryMap<Term, u8>,
+    /// A hash of the values of each row, and one of its values in steered samples too.
+    hashes: Vec<[u64; 2]>,
+    /// The terms to evaluate, each before its arguments.
+    work: Vec<Term>,
 }
 
 impl Samples {
     /// The values of a term in the samples.
     pub fn of(&mut self, terms: &Terms, term: Term) -> &Sample {
-        // Arguments have lower numbers, so all terms up to this one can be evaluated in order.
-        while self.values.len() <= term.index() {
-            let next = Term::new(self.values.len());
-            let value: Sample = self.evaluate(terms, next, &self.values, 0);
-            let node = terms.node(next);
-            let compares = matches!(node.op, Op::Eq | Op::Ult | Op::Slt | Op::Float(_)) && node.width == 1;
-            let is_constant = compares && value == [value[0]; SAMPLES];
-            let steered = if is_constant && matches!(&node.args[..], [a, b] if a == b) {
-                // A float compared with itself is a number: not a NaN.
-                [1; STEERED]
-            } else if is_constant {
-                std::array::from_fn(|i| hash(&[next.index() as u64, i as u64]) & 1)
-            } else {
-                self.evaluate(terms, next, &self.steered, SAMPLES)
-            };
-            self.widths[next] = terms.width(next) as u8;
-            self.hashes.push(hash(&value));
-            self.values.push(value);
-            self.steered.push(steered);
-        }
-        &self.values[term.index()]
+        let row = self.row(terms, term);
+        &self.values[row]
     }
 
     /// A hash of the values of a term in the samples: terms of another hash differ.
     pub fn hash_of(&mut self, terms: &Terms, term: Term) -> u64 {
-        self.of(terms, term);
-        self.hashes[term.index()]
+        let row = self.row(terms, term);
+        self.hashes[row][0]
+    }
+
+    /// A hash of the values of a term in the samples and in steered samples.
+    pub fn steered_hash_of(&mut self, terms: &Terms, term: Term) -> u64 {
+        let row = self.row(terms, term);
+        self.hashes[row][1]
     }
 
     /// The values of a term in steered samples.
     pub fn steered(&mut self, terms: &Terms, term: Term) -> &Steered {
-        self.of(terms, term);
-        &self.steered[term.index()]
+        let row = self.row(terms, term);
+        &self.steered[row]
+    }
+
+    /// The row of a term; evaluates it, and the subterms that have not been evaluated.
+    fn row(&mut self, terms: &Terms, term: Term) -> usize {
+        if let Some(row) = self.numbers[term].checked_sub(1) {
+            return row as usize;
+        }
+        let mut work = std::mem::take(&mut self.work);
+        work.push(term);
+        while let Some(&next) = work.last() {
+            if self.numbers[next] != 0 {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            work.extend(terms.node(next).args.iter().copied().filter(|&arg| self.numbers[arg] == 0));
+            if work.len() == before {
+                work.pop();
+                self.add(terms, next);
+            }
+        }
+        self.work = work;
+        self.numbers[term] as usize - 1
+    }
+
+    /// Evaluates a term whose arguments have been evaluated.
+    fn add(&mut self, terms: &Terms, term: Term) {
+        let value: Sample = self.evaluate(terms, term, &self.values, 0);
+        let node = terms.node(term);
+        let compares = matches!(node.op, Op::Eq | Op::Ult | Op::Slt | Op::Float(_)) && node.width == 1;
+        let is_constant = compares && value == [value[0]; SAMPLES];
+        let steered = if is_constant && matches!(&node.args[..], [a, b] if a == b) {
+            // A float compared with itself is a number: not a NaN.
+            [1; STEERED]
+        } else if is_constant {
+            std::array::from_fn(|i| hash(&[term.index() as u64, i as u64]) & 1)
+        } else {
+            self.evaluate(terms, term, &self.steered, SAMPLES)
+        };
+        let of_values = hash(&value);
+        self.hashes.push([of_values, hash(&[of_values, hash(&steered)])]);
+        self.values.push(value);
+        self.steered.push(steered);
+        self.numbers[term] = self.values.len() as u32;
     }
 
     /// Evaluates a term from the values of its arguments; `first` is the number of the first sample.
     fn evaluate<const N: usize>(&self, terms: &Terms, term: Term, values: &[[u64; N]], first: usize) -> [u64; N] {
         let node = terms.node(term);
         let width = u32::from(node.width);
-        let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| self.widths[arg].into()).collect();
-        let mut out = [0; N];
-        let name_hash = match node.op {
-            Op::Variable(name) | Op::Apply(name) => text_hash(terms.text(name)),
-            _ => 0,
-        };
-        let mut args = SmallVec::<[u64; 4]>::new();
-        for (i, out) in out.iter_mut().enumerate() {
-            args.clear();
-            args.extend(node.args.iter().map(|arg| values[arg.index()][i]));
-            let i = first + i;
-            *out = match node.op {
-                Op::Variable(_) => value_of(name_hash, i, width),
-                Op::Apply(_) => {
-                    let key = args.iter().fold(name_hash, |key, &arg| hash(&[key, arg]));
-                    value_of(key, i, width)
-                }
-                op => operation(op, width, &widths, &args),
-            };
+        let args: SmallVec<[&[u64; N]; 4]> =
+            node.args.iter().map(|&arg| &values[self.numbers[arg] as usize - 1]).collect();
+        match node.op {
+            Op::Variable(name) => {
+                let name_hash = text_hash(terms.text(name));
+                std::array::from_fn(|i| value_of(name_hash, first + i, width))
+            }
+            Op::Apply(name) => {
+                let name_hash = text_hash(terms.text(name));
+                std::array::from_fn(|i| {
+                    let key = args.iter().fold(name_hash, |key, arg| hash(&[key, arg[i]]));
+                    value_of(key, first + i, width)
+                })
+            }
+            op => {
+                let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
+                rows(op, width, &widths, &args)
+            }
         }
-        out
     }
 }
 

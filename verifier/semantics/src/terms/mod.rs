@@ -29,6 +29,7 @@ mod products;
 mod shifts;
 mod show;
 mod sums;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trials;
@@ -41,7 +42,7 @@ use crate::arithmetic::domain::{Format, Function, Rounding};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::hash_map::Entry;
+use table::NodeTable;
 
 /// An expression.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -225,6 +226,12 @@ pub struct TermNode {
     pub args: SmallVec<[Term; 3]>,
 }
 
+impl TermNode {
+    fn is(&self, op: Op, width: u8, args: &[Term]) -> bool {
+        self.op == op && self.width == width && *self.args == *args
+    }
+}
+
 /// A list of arguments under construction.
 type Args = SmallVec<[Term; 8]>;
 
@@ -245,7 +252,7 @@ pub struct Terms {
     slices: FxHashMap<(Term, u8, u8), Term>,
     /// The same slices by term: the lowest bit and the slice.
     parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
-    numbers: FxHashMap<TermNode, Term>,
+    numbers: NodeTable,
     names: PrimaryMap<Name, NameData>,
     by_name: FxHashMap<Box<str>, Name>,
 }
@@ -399,11 +406,11 @@ impl Terms {
 
     /// Interns a node without normalising it.
     fn intern(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
-        let node = TermNode { op, width: width as u8, args: SmallVec::from_slice(args) };
-        let entry = match self.numbers.entry(node) {
-            Entry::Occupied(known) => return *known.get(),
-            Entry::Vacant(entry) => entry,
-        };
+        let width = width as u8;
+        let hash = table::hash_of(op, width, args);
+        if let Some(known) = self.numbers.find(hash, |term| self.nodes[term].is(op, width, args)) {
+            return known;
+        }
         let depth = match op {
             Op::Not | Op::And | Op::Xor | Op::Add | Op::Mul | Op::Ite | Op::Concat | Op::Zext | Op::Sext => {
                 let below = args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0);
@@ -411,16 +418,16 @@ impl Terms {
             }
             _ => 0,
         };
-        let term = self.nodes.push(entry.key().clone());
+        let term = self.nodes.push(TermNode { op, width, args: SmallVec::from_slice(args) });
         self.depths[term] = depth;
-        entry.insert(term);
+        self.numbers.insert(hash, term);
         term
     }
 
     /// The node, if it exists.
     fn find(&self, op: Op, width: u32, args: &[Term]) -> Option<Term> {
-        let node = TermNode { op, width: width as u8, args: SmallVec::from_slice(args) };
-        self.numbers.get(&node).copied()
+        let width = width as u8;
+        self.numbers.find(table::hash_of(op, width, args), |term| self.nodes[term].is(op, width, args))
     }
 
     /// The operation of a term.

@@ -4,7 +4,7 @@
 //! results of uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A
 //! trial costs a fraction of the start-up time of a solver.
 
-use super::evaluate::{float_near_one, operation};
+use super::evaluate::{float_near_one, operation, rows};
 use super::{Op, Term, Terms};
 use crate::arithmetic::concrete::mask;
 use crate::support::random::hash;
@@ -15,6 +15,9 @@ use std::hash::BuildHasher;
 /// The number of trials.
 const TRIALS: usize = 96;
 
+/// The number of trials that are evaluated at once: most conditions that are refuted are false in one of the first.
+const BATCH: usize = 16;
+
 /// Terms with more nodes than this are not tried.
 const MOST_NODES: usize = 600;
 
@@ -24,7 +27,7 @@ pub struct Trials {
     /// The row of each node.
     rows: FxHashMap<Term, usize>,
     /// The values of the nodes, in their order.
-    values: Vec<[u64; TRIALS]>,
+    values: Vec<[u64; BATCH]>,
 }
 
 impl Trials {
@@ -35,35 +38,42 @@ impl Trials {
             return false;
         }
         self.rows.clear();
-        self.values.clear();
+        self.rows.extend(nodes.iter().copied().zip(0..));
         let numbers: SmallVec<[u64; 16]> = nodes.iter().filter_map(|&node| terms.as_constant(node)).collect();
-        for &term in nodes {
-            let row = self.values_of(terms, term, &numbers);
-            self.rows.insert(term, self.values.len());
-            self.values.push(row);
-        }
-        self.values.last().is_some_and(|goal| goal.contains(&0))
+        (0..TRIALS).step_by(BATCH).any(|first| {
+            self.values.clear();
+            for &term in nodes {
+                let row = self.values_of(terms, term, &numbers, first);
+                self.values.push(row);
+            }
+            self.values.last().is_some_and(|goal| goal.contains(&0))
+        })
     }
 
-    fn values_of(&self, terms: &Terms, term: Term, numbers: &[u64]) -> [u64; TRIALS] {
+    /// The values of a term in the trials from `first` on.
+    fn values_of(&self, terms: &Terms, term: Term, numbers: &[u64], first: usize) -> [u64; BATCH] {
         let node = terms.node(term);
         let width = u32::from(node.width);
-        let args: SmallVec<[&[u64; TRIALS]; 4]> = node.args.iter().map(|arg| &self.values[self.rows[arg]]).collect();
+        let args: SmallVec<[&[u64; BATCH]; 4]> = node.args.iter().map(|arg| &self.values[self.rows[arg]]).collect();
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
-        let mut operands = SmallVec::<[u64; 4]>::new();
-        std::array::from_fn(|trial| {
-            operands.clear();
-            operands.extend(args.iter().map(|arg| arg[trial]));
-            match node.op {
-                Op::Variable(name) | Op::Apply(name) => given(numbers, name.as_u32().into(), &operands, trial, width),
-                // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true
-                // as false.
-                Op::Float(op) if width > 1 && trial % 2 == 1 => {
-                    given(numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
-                }
-                op => operation(op, width, &widths, &operands),
+        let operands = |at: usize| -> SmallVec<[u64; 4]> { args.iter().map(|arg| arg[at]).collect() };
+        let given = |function: u64, at: usize| given(numbers, function, &operands(at), first + at, width);
+        match node.op {
+            Op::Variable(name) | Op::Apply(name) => {
+                let function = name.as_u32().into();
+                std::array::from_fn(|at| given(function, at))
             }
-        })
+            // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true as
+            // false.
+            Op::Float(op) if width > 1 => {
+                let function = FxBuildHasher.hash_one(op);
+                std::array::from_fn(|at| match (first + at) % 2 {
+                    0 => operation(node.op, width, &widths, &operands(at)),
+                    _ => given(function, at),
+                })
+            }
+            op => rows(op, width, &widths, &args),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl Ir3<'_> {
         let mut value = match self.places.names.get(&array.slot) {
             Some(name) => {
                 let low = machine.terms.extract(32, index.bits, 0, 16);
-                machine.outside(name, low, offset.into())
+                machine.outside(&name.to_string(), low, offset.into())
             }
             None => machine.unknown(),
         };

@@ -25,6 +25,7 @@ mod flips;
 pub mod machine;
 pub mod op;
 mod run;
+mod same_code;
 pub(crate) mod slots;
 pub mod storage;
 #[cfg(test)]
@@ -104,7 +105,7 @@ pub struct Decoded {
 }
 
 /// A component of a `_meta:in`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InputSlot {
     /// The kind of the input.
     pub kind: InputKind,

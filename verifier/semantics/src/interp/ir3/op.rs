@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// An operation on all active lanes. An instruction becomes one of these for each component that it writes, or a few
 /// where it addresses registers indirectly.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum DecodedOp {
     /// A barrier or a fence.
     Sync(Sync),
@@ -241,7 +241,7 @@ impl ConstWidth {
 }
 
 /// Consecutive slots, or halves of slots.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotElements {
     /// The slot of element 0 (and of its first half, if `halves`).
     pub slot: u32,
@@ -267,7 +267,7 @@ impl SlotElements {
 }
 
 /// A parallel move: a range of [`Decoded`](super::Decoded)'s moves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Copies {
     /// The first.
     pub start: u32,
@@ -278,7 +278,7 @@ pub struct Copies {
 }
 
 /// The lane that is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Which {
     /// The first active lane.
     First,
@@ -289,7 +289,7 @@ pub enum Which {
 }
 
 /// Reduction and scans.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScanOp {
     /// The operation.
     pub kernel: &'static Two,
@@ -312,7 +312,7 @@ pub struct ScanOp {
 }
 
 /// A control-flow edge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecodedEdge {
     /// Position of the next block in the layout.
     pub to: u32,
@@ -321,7 +321,7 @@ pub struct DecodedEdge {
 }
 
 /// The lanes that take a branch's first edge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Condition {
     /// The lanes in which the predicate is true.
     Is(Read),
@@ -343,7 +343,7 @@ pub enum Condition {
 }
 
 /// The terminator of a block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Terminator {
     /// The lanes end; these are the sources of the outputs, a range of [`Decoded`](super::Decoded)'s outputs.
     End(u32, u32),
@@ -369,7 +369,7 @@ pub struct DecodedBlock {
 }
 
 /// A number that is an immediate of an instruction or is read from a register.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberOperand {
     /// An immediate.
     Fixed(u32),
@@ -385,7 +385,7 @@ pub enum NumberOperand {
 }
 
 /// The resource of an access.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResourceOperand {
     /// Its descriptor set, if it is bindless.
     pub set: Option<NumberOperand>,
@@ -396,7 +396,7 @@ pub struct ResourceOperand {
 }
 
 /// The address of an access in its memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum AccessAddress {
     /// The operation is a query of the size, without an address.
     None,
@@ -416,7 +416,7 @@ pub enum AccessAddress {
 }
 
 /// The second address of an access before a6xx: see [`byte_offset`](crate::operations::byte_offset).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ByteOffset {
     /// The low word of the byte offset.
     pub low: Read,
@@ -434,7 +434,7 @@ pub struct ByteOffset {
 }
 
 /// An access to memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
     /// The operation.
     pub action: MemoryAction,
@@ -486,7 +486,7 @@ impl Memory {
 }
 
 /// A texture operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
     /// The kind of the operation.
     pub kind: TextureKind,

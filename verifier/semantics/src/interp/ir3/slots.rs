@@ -3,7 +3,7 @@
 use super::op::{ConstWidth, SlotElements};
 use super::storage::{Loc, Modifier, Read, Storage, Write};
 use crate::interp::filling::Narrow;
-use crate::interp::{Places, array_word};
+use crate::interp::{PlaceName, Places};
 use crate::machine::arrays::reach;
 use crate::machine::units;
 use crate::operations::ir3_alu;
@@ -152,11 +152,12 @@ impl<'a> SlotAllocator<'a> {
         let all = &self.program.arrays;
         let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
         let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((&all[array], slot?)));
-        let words = arrays
-            .filter(|(data, _)| is_one(data.id))
-            .flat_map(|(data, slot)| (0..u32::from(data.length)).map(move |i| (slot + i, array_word(data.id, i))));
+        let words = arrays.filter(|(data, _)| is_one(data.id)).flat_map(|(data, slot)| {
+            let name = move |word| PlaceName::ArrayWord { array: data.id, word };
+            (0..u32::from(data.length)).map(move |word| (slot + word, name(word)))
+        });
         let registers = self.regions().into_iter().flat_map(|(base, size)| base.map_or(0..0, |base| base..base + size));
-        let registers = registers.map(|slot| (slot, format!("register {}", self.canonical(slot))));
+        let registers = registers.map(|slot| (slot, PlaceName::Register(self.canonical(slot))));
         let is_scalar = |value: Value| {
             let data = &self.program.values[value];
             data.array.is_none() && data.components == 1

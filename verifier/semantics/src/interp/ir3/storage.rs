@@ -50,7 +50,7 @@ impl Loc {
 }
 
 /// A modifier that is applied to an operand when it is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Modifier {
     /// No modifier.
     None,
@@ -63,7 +63,7 @@ pub enum Modifier {
 }
 
 /// A source component.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Read {
     /// The location.
     pub loc: Loc,

@@ -1,7 +1,7 @@
 //! Instructions that a preparation inserts.
 
 use ir3_compiler::nir::{
-    Alu, AluSrc, Block, CfNode, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
+    Alu, AluSrc, Block, CfNode, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op, Stage,
 };
 use smallvec::SmallVec;
 
@@ -99,9 +99,17 @@ pub(super) struct LaneNumbers {
 }
 
 /// Inserts the numbers of the lane at the beginning of a function.
-pub(super) fn lane_numbers(function: &mut Function, is_fragment: bool, lanes: u32) -> Option<LaneNumbers> {
+pub(super) fn lane_numbers(function: &mut Function, stage: Stage, lanes: u32) -> Option<LaneNumbers> {
     let mut begin = Inserter::at_beginning(function)?;
-    if is_fragment {
+    if stage == Stage::Vertex {
+        let vertex = begin.load(IntrinsicOp::LoadVertexIdZeroBase, 1);
+        let instance = begin.load(IntrinsicOp::LoadInstanceId, 1);
+        let vertices = begin.constant(super::vertices::VERTICES);
+        let first = begin.alu(Op::Imul, [instance, vertices]);
+        let number = begin.alu(Op::Iadd, [vertex, first]);
+        return Some(LaneNumbers { of_all: number, of_group: number });
+    }
+    if stage == Stage::Fragment {
         // The number of the pixel: its place is 0.5 or 1.5.
         let place = begin.load(IntrinsicOp::LoadFragCoord, 4);
         let [x, y] = [0, 1].map(|component| {

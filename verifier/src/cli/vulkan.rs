@@ -39,6 +39,10 @@ pub struct VulkanArgs {
     /// The time after which an execution hangs.
     #[arg(long, value_name = "T", default_value = "10s", value_parser = values::time)]
     device_time: Duration,
+    /// Begin with programs of one operation each: all operations that SPIR-V has a form for, also those that the
+    /// generator does not make.
+    #[arg(long, requires = "vulkan")]
+    sweep: bool,
     /// Execute programs of failures on this device, too: their reports name the sides that agree.
     #[arg(long, value_name = "DEVICE", requires = "vulkan")]
     second_device: Option<String>,
@@ -103,7 +107,9 @@ pub fn run(
             Err(why) => {
                 let line = why.lines().next().unwrap_or_default();
                 output::problem(&format!("{name}: {why}"));
-                *verdicts.entry(format!("not read: {}", line.replace(&name, "").trim_start_matches(": "))).or_default() += 1;
+                *verdicts
+                    .entry(format!("not read: {}", line.replace(&name, "").trim_start_matches(": ")))
+                    .or_default() += 1;
                 exit = exit.max(Exit::Bad);
                 continue;
             }
@@ -268,6 +274,7 @@ pub fn fuzz(mut request: Request<'_>, format: Format) -> Result<Exit, Failure> {
         jobs: request.jobs,
         keep_going: request.keep_going,
         mistake: None,
+        sweeps: request.options.sweep,
     };
     if let Some(name) = &request.options.mistakes {
         return plant(campaign, name);

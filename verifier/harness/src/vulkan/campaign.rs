@@ -10,7 +10,7 @@ use ir3_compiler::nir::{Shader, Stage};
 use ir3_programs::coverage::{self, Cell, Family};
 use ir3_programs::generator::{self, Features, Profile};
 use ir3_programs::seeds::{ProgramEnvs, program_seed};
-use ir3_programs::vulkan::{Device, DeviceError, Library};
+use ir3_programs::vulkan::{Device, DeviceError, Library, sweep};
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::Scratch;
 use ir3_semantics::support::panics::catch;
@@ -44,6 +44,8 @@ pub struct Campaign<'a> {
     pub keep_going: bool,
     /// A mistake in the interpreter.
     pub mistake: Option<Mistake>,
+    /// The first programs are of one operation each.
+    pub sweeps: bool,
 }
 
 /// The counts of a campaign.
@@ -172,6 +174,12 @@ impl Campaign<'_> {
     fn program(&self, number: u64) -> (Profile, u64, Shader, Env) {
         let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
         let seed = program_seed(self.seed, number);
+        let swept =
+            usize::try_from(number).ok().filter(|_| self.sweeps).and_then(|number| sweep::programs().get(number));
+        if let Some(shader) = swept {
+            let env = ProgramEnvs::new(shader, seed).env(0);
+            return (Profile::Operations, seed, shader.clone(), env);
+        }
         let mut shader = generator::from_seed(seed, profile, self.features).shader;
         if !matches!(shader.stage, Stage::Compute | Stage::Vertex | Stage::Fragment) {
             let features = Features { only_compute: true, ..self.features };
@@ -225,6 +233,16 @@ impl Campaign<'_> {
                 let seen = match catch(|| observe(&mut device, &shader, &env, self.mistake.as_ref(), &mut scratch)) {
                     Ok(seen) => seen?,
                     Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
+                };
+                let seen = if self.mistake.is_some() && seen.verdict.is_failure() {
+                    let without = observe(&mut device, &shader, &env, None, &mut scratch)?;
+                    if without.verdict.is_failure() || matches!(without.verdict, Verdict::Known(..)) {
+                        Observation::excluded("a difference without the mistake")
+                    } else {
+                        seen
+                    }
+                } else {
+                    seen
                 };
                 let mut watch = Stopwatch::start();
                 let unshown = self.unshown(&seen, &lock().0);

@@ -3,9 +3,7 @@
 //! A bug is a change of programs: the changed program means what the device does with the program. A difference is a known one if all words of
 //! the device are those of the changed program, and the words that differ are decided by it.
 
-use ir3_compiler::nir::{
-    Block, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Stage,
-};
+use ir3_compiler::nir::{Block, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Stage};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -172,7 +170,10 @@ mod tests {
         for imitation in imitations {
             assert_eq!(ir3_compiler::nir::validate(&imitation), Ok(()));
             let text = ir3_compiler::nir::text::write(&imitation);
-            assert!(text.contains("quad_broadcast") && text.contains("demote_if") && !text.contains("terminate_if"), "{text}");
+            assert!(
+                text.contains("quad_broadcast") && text.contains("demote_if") && !text.contains("terminate_if"),
+                "{text}"
+            );
         }
         assert_eq!(bug.imitations(&shader("FRAGMENT", "%2")), []);
         assert_eq!(KnownBug::of_device("Turnip Adreno (TM) 750").count(), 0);

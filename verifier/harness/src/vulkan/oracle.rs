@@ -231,7 +231,7 @@ impl Observation {
         Self::excluded(format!("a panic: {panic}"))
     }
 
-    fn excluded(why: impl Into<String>) -> Self {
+    pub(super) fn excluded(why: impl Into<String>) -> Self {
         Self::new(Verdict::Excluded(why.into()))
     }
 }
@@ -439,10 +439,12 @@ fn decides(runs: &[Outcome], difference: &Difference) -> bool {
             let found = words.find(|it| (MemoryName::of(it.space, it.binding), it.word) == (name, word));
             found.is_none_or(|it| it.poison & !difference.open == 0)
         }
-        Place::Color { location: slot, lane, component } | Place::Output { slot, lane, component } => runs.iter().all(|run| {
-            let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (slot, component);
-            run.outputs.rows().iter().find(is_it).is_none_or(|row| row.poison >> lane & 1 == 0)
-        }),
+        Place::Color { location: slot, lane, component } | Place::Output { slot, lane, component } => {
+            runs.iter().all(|run| {
+                let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (slot, component);
+                run.outputs.rows().iter().find(is_it).is_none_or(|row| row.poison >> lane & 1 == 0)
+            })
+        }
     }
 }
 
@@ -693,6 +695,7 @@ mod tests {
             jobs: 2,
             keep_going: true,
             mistake: None,
+            sweeps: false,
         };
         let mut failures = Vec::new();
         let mut found = |finding: &super::super::campaign::Finding<'_>| failures.push(finding.seen.verdict.to_string());

@@ -32,8 +32,8 @@ fn agreement(first: &Verdict, second: &Verdict) -> String {
     match (first, second) {
         (_, Verdict::Equal) => "it agrees with the interpreter".to_owned(),
         (Verdict::Differs(count, words), Verdict::Differs(same, others)) => {
-            let is_same = count == same
-                && words.iter().zip(others).all(|(a, b)| (a.place, a.actual) == (b.place, b.actual));
+            let is_same =
+                count == same && words.iter().zip(others).all(|(a, b)| (a.place, a.actual) == (b.place, b.actual));
             match is_same {
                 true => "it agrees with the first device".to_owned(),
                 false => format!("it differs from both: {second}"),

@@ -19,8 +19,10 @@ ir3_compiler::words! {
         Exchange = "exchange with the worker",
         /// The device makes its pipeline.
         Pipeline = "pipeline of the device",
-        /// The device executes the program, twice.
-        Execution = "execution of the device",
+        /// The device executes the program for the first time; llvmpipe compiles it then.
+        Execution = "first execution",
+        /// The device executes it again.
+        Again = "second execution",
         /// Other work of the process of the device.
         Worker = "resources of the device",
         /// Words are compared.
@@ -42,7 +44,9 @@ impl Times {
 
     /// Adds the times that the process of the device reports.
     pub fn device(&mut self, execution: &Execution) {
-        for (part, time) in [Part::Pipeline, Part::Execution, Part::Worker].into_iter().zip(execution.times) {
+        for (part, time) in
+            [Part::Pipeline, Part::Execution, Part::Again, Part::Worker].into_iter().zip(execution.times)
+        {
             self.0[part as usize] += time;
         }
     }

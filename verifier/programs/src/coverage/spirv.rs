@@ -18,25 +18,31 @@ pub type Names = [(Family, BTreeSet<&'static str>); 3];
 pub fn operations() -> &'static Names {
     static FOUND: OnceLock<Names> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let target = Target::default();
         let alu = Op::ALL.into_iter().flat_map(|op| WIDTHS.map(|bits| (op, bits)));
         let alu = alu.filter_map(|(op, bits)| accepted::operation(op, bits).map(|shader| (op.name(), shader)));
-        let intrinsics = accepted::forms()
-            .filter_map(move |form| accepted::intrinsic(form, &target).map(|shader| (form.op.name(), shader)));
-        let textures = every_texture().filter_map(|shader| {
-            let function = &shader.entry;
-            let name = function.instrs_in_order().find_map(|(_, instr)| match &function.instrs[instr] {
-                data @ InstrData::Tex(_) => Some(data.name()),
-                _ => None,
-            });
-            name.map(|name| (name, shader))
-        });
-        [
-            (Family::Alu, named(alu)),
-            (Family::Intrinsics, named(intrinsics)),
-            (Family::Textures, named(textures)),
-        ]
+        [(Family::Alu, named(alu)), (Family::Intrinsics, named(intrinsics())), (Family::Textures, named(textures()))]
     })
+}
+
+fn intrinsics() -> impl Iterator<Item = (&'static str, Shader)> {
+    let target = Target::default();
+    accepted::forms().filter_map(move |form| accepted::intrinsic(form, &target).map(|shader| (form.op.name(), shader)))
+}
+
+fn textures() -> impl Iterator<Item = (&'static str, Shader)> {
+    every_texture().filter_map(|shader| {
+        let function = &shader.entry;
+        let name = function.instrs_in_order().find_map(|(_, instr)| match &function.instrs[instr] {
+            data @ InstrData::Tex(_) => Some(data.name()),
+            _ => None,
+        });
+        name.map(|name| (name, shader))
+    })
+}
+
+/// Programs of one intrinsic or texture operation that have a form, with the names of the operations.
+pub fn programs() -> impl Iterator<Item = (&'static str, Shader)> {
+    intrinsics().chain(textures()).filter(|(_, shader)| has_form(shader))
 }
 
 /// The names of programs that have a form.

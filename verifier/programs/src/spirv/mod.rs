@@ -398,10 +398,8 @@ impl<'a> Emitter<'a> {
         let model = self.run()?;
         declared.descriptors.extend(&self.used);
         if model != ExecutionModel::GLCompute {
-            let input = |(&location, &(kind, _)): (&u32, &(Kind, u8))| StageInput {
-                location,
-                is_float: kind == Kind::Float,
-            };
+            let input =
+                |(&location, &(kind, _)): (&u32, &(Kind, u8))| StageInput { location, is_float: kind == Kind::Float };
             declared.inputs.extend(self.inputs.iter().map(input));
             declared.inputs.sort_unstable();
         }

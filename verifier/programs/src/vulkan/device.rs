@@ -4,6 +4,7 @@ use super::{Job, Library, NoLibrary};
 use ir3_semantics::environment::device::{FloatModes, width_index};
 use rspirv::spirv::Capability;
 use rustc_hash::FxHashSet;
+use std::env;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,6 +17,8 @@ use std::time::Duration;
 const START: Duration = Duration::from_secs(60);
 /// The time after the limit of an execution in which the worker has to answer: that of the compilation.
 const GRACE: Duration = Duration::from_secs(20);
+/// The number of llvmpipe's threads. Programs are small: waking threads for them takes longer than executing them.
+const THREADS: &str = "LP_NUM_THREADS";
 /// The longest line of an answer, in bytes.
 const MOST_LINE: u64 = 1 << 16;
 /// The most bytes of an answer.
@@ -98,8 +101,8 @@ pub struct Execution {
     /// The contents of the resources of the job that may be written, in their order, and of its colour attachments, if the program was
     /// executed; those of the second execution after them if they are others.
     pub words: Vec<u32>,
-    /// The CPU time of the process for the pipeline, for both executions, and for all else, if the program was executed.
-    pub times: [Duration; 3],
+    /// The CPU time of the process for the pipeline, for the first and the second execution, and for all else, if the program was executed.
+    pub times: [Duration; 4],
 }
 
 /// The properties of a device that the meaning of programs depends on.
@@ -232,7 +235,11 @@ impl Device {
         let no_device = |why: String| DeviceError::NoDevice { library: library.clone(), why };
         let mut command = self.library.command()?;
         command.extend(["--time".into(), self.time.as_secs_f64().to_string().into()]);
-        let mut child = Command::new(&command[0])
+        let mut program = Command::new(&command[0]);
+        if env::var_os(THREADS).is_none() {
+            program.env(THREADS, "0");
+        }
+        let mut child = program
             .args(&command[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -329,7 +336,7 @@ fn answer(line: String, reader: &mut impl Read) -> Message {
     let length = parts.next().and_then(|text| text.parse::<usize>().ok()).filter(|length| *length <= MOST_BYTES);
     let (Some(kind), Some(length)) = (kind, length) else { return Message::Line(line) };
     let mut detail = parts.next().unwrap_or_default().to_owned();
-    let mut times = [Duration::ZERO; 3];
+    let mut times = [Duration::ZERO; 4];
     if kind == Kind::Executed {
         // Microseconds. A worker that measures none writes none.
         let numbers = detail.split(' ').filter_map(|number| number.parse().ok()).map(Duration::from_micros);
@@ -373,8 +380,8 @@ mod tests {
         };
         let expected = Some((Kind::Executed, String::new(), vec![1, 2]));
         assert_eq!(read("executed 8 ", &[1, 0, 0, 0, 2, 0, 0, 0]), expected);
-        let Message::Answer(timed) = answer("executed 0 5 6 7".to_owned(), &mut &[][..]) else { panic!("no answer") };
-        assert_eq!((timed.times.map(|time| time.as_micros()), timed.detail), ([5, 6, 7], String::new()));
+        let Message::Answer(timed) = answer("executed 0 5 6 7 8".to_owned(), &mut &[][..]) else { panic!("no answer") };
+        assert_eq!((timed.times.map(|time| time.as_micros()), timed.detail), ([5, 6, 7, 8], String::new()));
         assert_eq!(
             read("lost 0 vkQueueSubmit", &[]).map(|it| (it.0, it.1)),
             Some((Kind::Lost, "vkQueueSubmit".into()))

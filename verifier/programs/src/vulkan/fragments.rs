@@ -1,6 +1,7 @@
 //! Fragment shaders on one quad: locations of inputs and outputs, inputs whose interpolation is exact, and what the specification does not
 //! give a fragment.
 
+use crate::spirv::CAPTURED_POSITION;
 use ir3_compiler::nir::{
     Block, Function, Index, IndexKind, Instr, InstrData, Intrinsic, IntrinsicOp, IoSemantics, Scope, Shader, Stage,
     TexOp,
@@ -107,6 +108,9 @@ fn may_have_helpers(function: &Function) -> bool {
     })
 }
 
+/// The name of the position.
+pub(super) const POSITION: &str = "VARYING_SLOT_POS";
+
 /// The kind of a stage's outputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
@@ -148,7 +152,9 @@ impl Locations {
                 Ok((name, number)) => {
                     // A constant of the value 0 that the access already has, or the base and the offset in one.
                     if let InstrData::Intrinsic(intrinsic) = &mut function.instrs[instr] {
-                        let semantics = Box::new(IoSemantics::of(&format!("{name}{number}")));
+                        let is_position = name == POSITION;
+                        let name = if is_position { name.to_owned() } else { format!("{name}{number}") };
+                        let semantics = Box::new(IoSemantics::of(&name));
                         intrinsic.indices.set(Index::IoSemantics(Some(semantics)));
                         intrinsic.indices.set(Index::Base(number as i32));
                     }
@@ -189,6 +195,12 @@ impl Locations {
     fn output(&mut self, function: &Function, intrinsic: &Intrinsic) -> Result<(&'static str, usize), String> {
         let number = number(function, intrinsic).ok_or("outputs at a computed location")?;
         let name = intrinsic.indices.io_semantics().map(|io| io.location.to_string()).unwrap_or_default();
+        if self.output == Output::Varying && name == POSITION {
+            // Its type is that of floats.
+            let is_word = function.defs[intrinsic.srcs[0]].bit_size == 32;
+            let why = "a position of halves".to_owned();
+            return if is_word { Ok((POSITION, CAPTURED_POSITION as usize)) } else { Err(why) };
+        }
         if !name.starts_with(self.names[1]) && (self.output != Output::Color || name != "FRAG_RESULT_COLOR") {
             return Err(format!("the output `{name}`"));
         }
@@ -297,13 +309,16 @@ fn flat_inputs(shader: &Shader) -> BTreeSet<u32> {
 /// Returns true if the specification gives all that a shader reads to helper lanes, too.
 fn allows_helpers(shader: &Shader) -> bool {
     let function = &shader.entry;
-    !function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
-        InstrData::Intrinsic(intrinsic) => matches!(
-            intrinsic.op,
-            IntrinsicOp::LoadSampleMaskIn | IntrinsicOp::LoadBarycentricCentroid | IntrinsicOp::LoadBarycentricSample
-        ),
-        _ => false,
-    })
+    !reads_subgroup(shader)
+        && !function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+            InstrData::Intrinsic(intrinsic) => matches!(
+                intrinsic.op,
+                IntrinsicOp::LoadSampleMaskIn
+                    | IntrinsicOp::LoadBarycentricCentroid
+                    | IntrinsicOp::LoadBarycentricSample
+            ),
+            _ => false,
+        })
 }
 
 /// The scissor rectangle of the covered pixels: x, y, width and height.

@@ -220,7 +220,8 @@ impl Job {
         words.push(draw.is_front.into());
         let none = Capture::default();
         let capture = self.capture.as_ref().unwrap_or(&none);
-        let [count_of, instances] = if self.capture.is_some() { [vertices::VERTICES, vertices::INSTANCES] } else { [0; 2] };
+        let [count_of, instances] =
+            if self.capture.is_some() { [vertices::VERTICES, vertices::INSTANCES] } else { [0; 2] };
         let stride = if self.capture.is_some() { CAPTURED_WORDS } else { 0 };
         words.extend([count_of, instances, capture.first, stride]);
         words.extend([count(capture.attributes.len()), count(capture.data.len())]);

@@ -11,6 +11,7 @@ pub mod fragments;
 mod insert;
 mod job;
 mod prepare;
+pub mod sweep;
 mod texels;
 mod vertex;
 pub mod vertices;

@@ -234,7 +234,9 @@ fn undecided(function: &Function, data: &InstrData, stage: Stage) -> Option<Stri
         _ => return None,
     };
     let name = intrinsic.op.name();
-    if stage == Stage::Vertex && let Some(name) = vertices::undecided(intrinsic) {
+    if stage == Stage::Vertex
+        && let Some(name) = vertices::undecided(intrinsic)
+    {
         return Some(name);
     }
     if name.contains("image") {
@@ -242,7 +244,9 @@ fn undecided(function: &Function, data: &InstrData, stage: Stage) -> Option<Stri
         let of_floats = is_open.then(|| "atomics of floats".to_owned());
         return of_floats.or_else(|| texels::undecided_image(function, intrinsic));
     }
-    if stage == Stage::Fragment && let Some(name) = fragments::undecided(function, intrinsic) {
+    if stage == Stage::Fragment
+        && let Some(name) = fragments::undecided(function, intrinsic)
+    {
         return Some(name);
     }
     let has_op = intrinsic.indices.get(IndexKind::ReductionOp).is_some();
@@ -434,7 +438,14 @@ mod tests {
     fn properties() -> Properties {
         let floats = FloatModes { rounds_to_even: [true; 3], ..FloatModes::default() };
         let all = (0..7000).filter(|&number| Capability::from_u32(number).is_some_and(|it| it != Capability::Float64));
-        Properties { subgroup_size: 8, floats, capabilities: all.collect(), reconverges: true, draws: true, captures: true }
+        Properties {
+            subgroup_size: 8,
+            floats,
+            capabilities: all.collect(),
+            reconverges: true,
+            draws: true,
+            captures: true,
+        }
     }
 
     /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no other part.
@@ -494,7 +505,10 @@ mod tests {
                 }
             }
         }
-        assert!(accesses > 10_000 && texels > 100 && quads > 30 && vertex_count > 20, "{accesses}, {texels}, {quads}, {vertex_count}");
+        assert!(
+            accesses > 10_000 && texels > 100 && quads > 30 && vertex_count > 20,
+            "{accesses}, {texels}, {quads}, {vertex_count}"
+        );
         for name in ["`fsin`, which is not exact", "textures with `comparator`", "images of dimension Cube"] {
             assert!(replaced.contains(name), "{replaced:?}");
         }

@@ -1,7 +1,7 @@
 //! Vertex shaders: attributes from a buffer, and outputs, of which one is the position, that transform feedback captures as they are: before
 //! they are clipped or interpolated.
 
-use super::fragments::{Locations, Output};
+use super::fragments::{Locations, Output, POSITION};
 use crate::spirv::{CAPTURED_POSITION, CAPTURED_SLOTS, StageInput};
 use ir3_compiler::nir::{
     Block, Function, Index, Instr, InstrData, Intrinsic, IntrinsicOp, IoSemantics, Scope, Shader, Stage,
@@ -62,8 +62,8 @@ pub(super) fn undecided(intrinsic: &Intrinsic) -> Option<String> {
     })
 }
 
-/// Makes an output the position: the first one whose stores are words, each in one place.
-pub(super) fn position(function: &mut Function) {
+/// Makes an output the position, unless there is one: the first one whose stores are words.
+fn position(function: &mut Function) {
     let stores = |function: &Function| -> Vec<(Instr, i32, u8)> {
         let all = function.instrs_in_order().filter_map(|(_, instr)| match &function.instrs[instr] {
             InstrData::Intrinsic(it) if it.op == IntrinsicOp::StoreOutput => {
@@ -74,6 +74,9 @@ pub(super) fn position(function: &mut Function) {
         all.collect()
     };
     let all = stores(function);
+    if all.iter().any(|&(_, base, _)| base == CAPTURED_POSITION as i32) {
+        return;
+    }
     let is_words = |base: i32| all.iter().all(|&(_, of, bits)| of != base || bits == 32);
     let Some(base) = all.iter().map(|&(_, base, _)| base).filter(|&base| is_words(base)).min() else { return };
     for (instr, of, _) in all {
@@ -81,7 +84,7 @@ pub(super) fn position(function: &mut Function) {
             && let InstrData::Intrinsic(store) = &mut function.instrs[instr]
         {
             store.indices.set(Index::Base(CAPTURED_POSITION as i32));
-            store.indices.set(Index::IoSemantics(Some(Box::new(IoSemantics::of("VARYING_SLOT_POS")))));
+            store.indices.set(Index::IoSemantics(Some(Box::new(IoSemantics::of(POSITION)))));
         }
     }
 }

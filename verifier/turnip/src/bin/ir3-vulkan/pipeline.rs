@@ -184,8 +184,7 @@ impl Device {
             input = input.vertex_binding_descriptions(&bindings).vertex_attribute_descriptions(&list);
         }
         let lines = job.capture.is_some();
-        let topology =
-            if lines { vk::PrimitiveTopology::LINE_LIST } else { vk::PrimitiveTopology::TRIANGLE_LIST };
+        let topology = if lines { vk::PrimitiveTopology::LINE_LIST } else { vk::PrimitiveTopology::TRIANGLE_LIST };
         let assembly = vk::PipelineInputAssemblyStateCreateInfo::default().topology(topology);
         let [first, side] = VIEWPORT;
         let viewports =

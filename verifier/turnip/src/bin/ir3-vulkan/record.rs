@@ -112,7 +112,9 @@ impl Device {
         let (device, [attributes, captured]) = (&self.driver.device, places) else { return };
         let Some(feedback) = &self.feedback else { return };
         let extent = vk::Extent2D { width: PIXELS, height: PIXELS };
-        let info = vk::RenderingInfo::default().render_area(vk::Rect2D { offset: vk::Offset2D::default(), extent }).layer_count(1);
+        let info = vk::RenderingInfo::default()
+            .render_area(vk::Rect2D { offset: vk::Offset2D::default(), extent })
+            .layer_count(1);
         let (buffer, none, functions) = ([objects.buffer], ptr::null(), feedback.fp());
         // SAFETY: as the caller guarantees; the structures live until the end of the calls. No counter buffers are given.
         unsafe {

@@ -36,7 +36,7 @@ impl CoverageArgs {
         read(path).map(Some)
     }
 
-    /// What was compared on devices so far, if it is wanted.
+    /// The record of comparisons on devices, if it is wanted.
     ///
     /// # Errors
     /// If the file exists and is no such file, or cannot be written.

@@ -213,7 +213,7 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
-    /// What was compared on devices so far, and its file.
+    /// The record of comparisons on devices, and its file.
     pub coverage: Option<(PathBuf, Compared)>,
 }
 

@@ -358,6 +358,10 @@ impl Emitter<'_> {
             I::LoadSampleId => (BuiltIn::SampleId, Ty::U32, Some(Capability::SampleRateShading)),
             I::LoadSamplePos => (BuiltIn::SamplePosition, Ty::F32.of(2), Some(Capability::SampleRateShading)),
             I::LoadHelperInvocation => (BuiltIn::HelperInvocation, Ty::BOOL, None),
+            // Vulkan gives it to no vertex shader; llvmpipe crashes on one.
+            I::LoadPrimitiveId if self.shader.stage == Stage::Vertex => {
+                return Some(no_form("`load_primitive_id` of vertices"));
+            }
             I::LoadPrimitiveId => (BuiltIn::PrimitiveId, Ty::U32, Some(Capability::Geometry)),
             I::LoadVertexIdZeroBase => return Some(self.vertex_of_draw(intrinsic)),
             I::LoadWorkgroupSize => return Some(self.workgroup_size(intrinsic)),

@@ -4,7 +4,9 @@ use crate::exit::{self, Failure};
 use crate::{Format, output};
 use clap::Args;
 use ir3_harness::campaigns::coverage::Coverage;
+use ir3_harness::vulkan::coverage::Compared;
 use ir3_programs::coverage::table::{Table, shares};
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +15,8 @@ use std::sync::Arc;
 #[derive(Args)]
 pub struct CoverageArgs {
     /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to the
-    /// same name with `.txt` appended.
+    /// same name with `.txt` appended. With --vulkan: what was compared on devices, and with `.md` the table of
+    /// docs/coverage.md.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
     /// Choose programs with rare operations: of several candidates for each number, the one with the rarest. So
@@ -31,6 +34,16 @@ impl CoverageArgs {
         let Some(path) = &self.coverage else { return Ok(None) };
         exit::try_file(path)?;
         read(path).map(Some)
+    }
+
+    /// The record of comparisons on devices, if it is wanted.
+    ///
+    /// # Errors
+    /// If the file exists and is no such file, or cannot be written.
+    pub fn compared(&self) -> Result<Option<(PathBuf, Compared)>, Failure> {
+        let Some(path) = &self.coverage else { return Ok(None) };
+        exit::try_file(path)?;
+        Ok(Some((path.clone(), read(path)?)))
     }
 
     /// The counts that a campaign adds to, if they are wanted.
@@ -62,11 +75,25 @@ impl CoverageArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Table, Failure> {
+/// Writes what was compared on devices, and prints the table.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_compared(path: &Path, compared: &Compared) -> Result<(), Failure> {
+    let mut text = path.to_owned().into_os_string();
+    text.push(".md");
+    let table = compared.table();
+    exit::write_file(path, serde_json::to_string_pretty(compared)? + "\n")?;
+    exit::write_file(Path::new(&text), &table)?;
+    output::line(table.trim_end());
+    Ok(())
+}
+
+fn read<T: DeserializeOwned + Default>(path: &Path) -> Result<T, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| format!("{}: expected a table of `fuzz --coverage`: {error}", path.display()).into()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Table::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(format!("{}: {error}", path.display()).into()),
     }
 }

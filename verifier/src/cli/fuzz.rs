@@ -339,8 +339,9 @@ impl Fuzz {
             keep_going: self.keep_going,
             reduce: self.reducing.wanted(),
             failures: &self.failures,
+            coverage: self.coverage.compared()?,
         };
-        vulkan::fuzz(&request, format)
+        vulkan::fuzz(request, format)
     }
 
     /// Runs the campaign against an external compiler.

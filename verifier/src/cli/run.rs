@@ -1,10 +1,14 @@
 //! `run`: prints the observable results of a program in an environment.
 
+use crate::turnip::{DriverArgs, Shaders};
 use crate::vulkan::{self, VulkanArgs};
-use crate::{Exit, Failure, Format, Fuel, Gpu, output};
+use crate::{Exit, Failure, Format, Fuel, Gpu, output, paths};
 use clap::Args;
+use ir3_compiler::nir::Shader;
 use ir3_harness::check::{self, run_snapshot};
-use ir3_programs::input;
+use ir3_programs::input::{self, unread_of};
+use ir3_programs::turnip::is_shader;
+use ir3_programs::vulkan::Library;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::aliases::MemoryName;
 use ir3_semantics::environment::env::Env;
@@ -15,9 +19,10 @@ use std::path::{Path, PathBuf};
 /// Options of `run`.
 #[derive(Args)]
 pub struct Run {
-    /// A nir or ir3 text, machine code, or a Mesa log, whose final-form nir is used.
-    #[arg(value_name = "PATH")]
-    path: PathBuf,
+    /// A nir or ir3 text, machine code, or a Mesa log, whose final-form nir is used. With --vulkan several of them,
+    /// folders, and shaders (.spv, .comp, .vert, .frag, .wgsl), which the driver of `ci/stock-mesa` compiles to nir.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
     /// The environment, as JSON: a seed and the words that differ from those of the seed.
     #[arg(long, value_name = "FILE", conflicts_with = "seed")]
     env: Option<PathBuf>,
@@ -33,6 +38,8 @@ pub struct Run {
     /// With --vulkan: the folder for the bundle of a program that differs.
     #[arg(long, value_name = "DIR", requires = "vulkan")]
     failures: Option<PathBuf>,
+    #[command(flatten)]
+    driver: DriverArgs,
 }
 
 #[derive(Serialize)]
@@ -77,16 +84,17 @@ impl Run {
         };
         let env = self.fuel.of_one(env);
         if let Some(library) = self.vulkan.library()? {
-            let programs = input::load(&self.path, self.gpu.given())?.into_iter().map(|named| match named.program {
-                Snapshot::Nir(shader) => Ok((named.name, *shader)),
-                _ => Err(format!("{}: found no nir, expected a program in nir", named.name)),
-            });
-            let programs = programs.collect::<Result<Vec<_>, _>>()?;
-            return vulkan::run(&self.vulkan, &library, &programs, &env, self.failures.as_deref());
+            return self.on_device(&library, &env);
+        }
+        let [path] = &self.paths[..] else {
+            return Err(format!("found {} paths, expected one, or --vulkan", self.paths.len()).into());
+        };
+        if self.driver.is_given() {
+            return Err("found an option of the driver that compiles shaders, expected --vulkan with it".into());
         }
         let mut exit = Exit::Passed;
         let mut scratch = Scratch::default();
-        for mut named in input::load(&self.path, self.gpu.given())? {
+        for mut named in input::load(path, self.gpu.given())? {
             if let Snapshot::Ir3(program) = &mut named.program {
                 named.taken.extend(check::complete(program, &named.target));
             }
@@ -97,6 +105,34 @@ impl Run {
             exit = exit.max(Exit::Unmet.when(outcome.end == End::OutOfFuel));
         }
         Ok(exit)
+    }
+
+    /// Compares the programs of all paths on a Vulkan device.
+    fn on_device(&self, library: &Library, env: &Env) -> Result<Exit, Failure> {
+        let shaders = Shaders::new(&self.driver, &self.gpu);
+        let (files, found) = paths::with_shaders(&self.paths)?;
+        shaders.start(&files)?;
+        let programs = files.iter().flat_map(|path| {
+            let loaded = match is_shader(path) {
+                true => unread_of(shaders.lines(path), self.gpu.given()).map(|text| text?.read()).collect(),
+                false => input::load(path, self.gpu.given()),
+            };
+            let name = path.display().to_string();
+            match loaded {
+                Ok(all) => all.into_iter().map(|named| (named.name, nir_of(named.program))).collect::<Vec<_>>(),
+                Err(error) => vec![(name, Err(error.to_string()))],
+            }
+        });
+        let exit = vulkan::run(&self.vulkan, library, programs, env, self.failures.as_deref())?;
+        shaders.print_counts();
+        Ok(exit.max(found))
+    }
+}
+
+fn nir_of(program: Snapshot) -> Result<Shader, String> {
+    match program {
+        Snapshot::Nir(shader) => Ok(*shader),
+        _ => Err("found no nir, expected a program in nir".to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `run --vulkan` and `fuzz --vulkan`: programs on a device of Vulkan, compared with the interpreter.
 
+use crate::coverage::write_compared;
 use crate::exit::{self, Exit, Failure, Unwritten};
 use crate::{Format, interrupt, output, values};
 use clap::Args;
@@ -9,13 +10,17 @@ use ir3_harness::reduce::Progress;
 use ir3_harness::report::bundle;
 use ir3_harness::vulkan::bundle::Report;
 use ir3_harness::vulkan::campaign::{Campaign, Counts, Finding, features};
+use ir3_harness::vulkan::coverage::Compared;
 use ir3_harness::vulkan::mistakes::MISTAKES;
 use ir3_harness::vulkan::oracle::{Observation, Verdict, observe};
 use ir3_harness::vulkan::reduction;
+use ir3_harness::vulkan::second::Second;
+use ir3_harness::vulkan::times::Part;
 use ir3_programs::generator::{Features, Profile};
-use ir3_programs::vulkan::{Device, Library, NoLibrary};
+use ir3_programs::vulkan::{Device, DeviceError, Library, NoLibrary};
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::Scratch;
+use ir3_semantics::support::panics::catch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -31,9 +36,16 @@ pub struct VulkanArgs {
     /// --lavapipe` or of the system, then the loader.
     #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     vulkan: Option<String>,
-    /// The time after which an execution hangs.
-    #[arg(long, value_name = "T", default_value = "10s", value_parser = values::time)]
+    /// The time after which an execution hangs. llvmpipe compiles in the first one.
+    #[arg(long, value_name = "T", default_value = "60s", value_parser = values::time)]
     device_time: Duration,
+    /// Begin with programs of one operation each: all operations that SPIR-V has a form for, also those that the
+    /// generator does not make.
+    #[arg(long, requires = "vulkan")]
+    sweep: bool,
+    /// Execute programs of failures on this device, too: their reports name the sides that agree.
+    #[arg(long, value_name = "DEVICE", requires = "vulkan")]
+    second_device: Option<String>,
     /// Find mistakes that are planted in the interpreter, one after the other: all of them, or that of a name.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "vulkan", hide = true)]
     mistakes: Option<String>,
@@ -43,6 +55,12 @@ impl VulkanArgs {
     /// The driver, if programs are executed on a device.
     pub fn library(&self) -> Result<Option<Library>, NoLibrary> {
         self.vulkan.as_deref().map(|given| Library::find(Some(given))).transpose()
+    }
+
+    /// The second device.
+    fn second(&self) -> Result<Option<Device>, DeviceError> {
+        let given = self.second_device.as_deref();
+        given.map(|given| Device::open(&Library::find(Some(given))?, self.device_time)).transpose()
     }
 
     fn option(&self) -> &str {
@@ -56,50 +74,99 @@ const CANDIDATES: u64 = 3000;
 /// The exit of a comparison.
 fn exit_of(verdict: &Verdict) -> Exit {
     match verdict {
-        Verdict::Equal => Exit::Passed,
+        Verdict::Equal | Verdict::Known(..) => Exit::Passed,
         Verdict::Differs(..) | Verdict::Fault(..) => Exit::Refuted,
         Verdict::Refused(..) | Verdict::Excluded(_) | Verdict::NothingCompared => Exit::Unmet,
     }
 }
 
-/// Compares programs on a device, and writes those that differ.
+/// Compares programs on a device, writes those that differ, and prints how many have which verdict, if there are several. A program is its
+/// name and its nir, or the reason why it was not read.
 ///
 /// # Errors
 /// If there is no device, or it is gone.
 pub fn run(
     options: &VulkanArgs,
     library: &Library,
-    programs: &[(String, Shader)],
+    programs: impl Iterator<Item = (String, Result<Shader, String>)>,
     env: &Env,
     failures: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let mut device = Device::open(library, options.device_time)?;
+    let mut other = options.second()?;
     output::line(device.name());
     let (mut scratch, mut exit) = (Scratch::default(), Exit::Passed);
+    let (mut verdicts, mut count) = (BTreeMap::new(), 0);
     for (name, shader) in programs {
-        let seen = observe(&mut device, shader, env, None, &mut scratch)?;
-        print_one(name, &seen);
+        if interrupt::is_set() {
+            return Ok(Exit::Interrupted);
+        }
+        count += 1;
+        let shader = match shader {
+            Ok(shader) => shader,
+            Err(why) => {
+                let line = why.lines().next().unwrap_or_default();
+                output::problem(&format!("{name}: {why}"));
+                *verdicts
+                    .entry(format!("not read: {}", line.replace(&name, "").trim_start_matches(": ")))
+                    .or_default() += 1;
+                exit = exit.max(Exit::Bad);
+                continue;
+            }
+        };
+        let seen = match catch(|| observe(&mut device, &shader, env, None, &mut scratch)) {
+            Ok(seen) => seen?,
+            Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
+        };
+        print_one(&name, &seen);
+        let kind = match &seen.verdict {
+            Verdict::Excluded(_) | Verdict::Refused(..) | Verdict::Fault(..) | Verdict::NothingCompared => {
+                seen.verdict.to_string()
+            }
+            Verdict::Known(name, _) => format!("known: {name}"),
+            verdict => verdict.name().to_owned(),
+        };
+        *verdicts.entry(format!("{}: {kind}", shader.stage)).or_default() += 1;
         exit = exit.max(exit_of(&seen.verdict));
+        let second = second_of(other.as_mut(), &shader, env, &seen.verdict)?;
         if let Some(root) = failures.filter(|_| seen.verdict.is_failure()) {
             let report = Report {
                 device: device.name(),
                 option: options.option(),
                 origin: None,
-                shader,
+                shader: &shader,
                 original: None,
                 env,
                 seen: &seen,
+                second: second.as_ref(),
             };
             let folder = report.write(root).map_err(|cause| Unwritten::new(root, cause))?;
             output::line(&format!("  written to {}", folder.display()));
         }
     }
+    if count > 1 {
+        output::reasons(&format!("{count} programs"), &verdicts);
+    }
     Ok(exit)
+}
+
+/// The result of a second device for a failure, which is printed.
+fn second_of(
+    device: Option<&mut Device>,
+    shader: &Shader,
+    env: &Env,
+    verdict: &Verdict,
+) -> Result<Option<Second>, DeviceError> {
+    let Some(device) = device.filter(|_| verdict.is_failure()) else { return Ok(None) };
+    let second = Second::of(device, shader, env, verdict)?;
+    output::line(&format!("  on {}: {}", second.device, second.agreement));
+    Ok(Some(second))
 }
 
 fn print_one(name: &str, seen: &Observation) {
     output::line(&format!("{name}: {}", seen.verdict));
-    if let Verdict::Differs(_, list) = &seen.verdict {
+    let verdict = if let Verdict::Known(_, verdict) = &seen.verdict { verdict } else { &seen.verdict };
+    if let Verdict::Differs(_, list) = verdict {
         list.iter().skip(1).take(15).for_each(|difference| output::line(&format!("  {difference}")));
     }
     let words = &seen.words;
@@ -146,6 +213,8 @@ pub struct Request<'a> {
     /// The time for reductions, and the number of failures that are reduced.
     pub reduce: Option<(Option<Duration>, usize)>,
     pub failures: &'a Path,
+    /// The record of comparisons on devices, and its file.
+    pub coverage: Option<(PathBuf, Compared)>,
 }
 
 /// A failure that was written.
@@ -156,6 +225,7 @@ struct Written {
     seen: Observation,
     folder: PathBuf,
     original: Option<Shader>,
+    second: Option<Second>,
 }
 
 impl Written {
@@ -168,6 +238,7 @@ impl Written {
             original: self.original.as_ref(),
             env: &self.env,
             seen: &self.seen,
+            second: self.second.as_ref(),
         };
         self.folder = report.write(request.failures).map_err(|cause| Unwritten::new(request.failures, cause))?;
         let mut object = report.json();
@@ -181,7 +252,9 @@ impl Written {
 ///
 /// # Errors
 /// If there is no device, or something cannot be written.
-pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
+pub fn fuzz(mut request: Request<'_>, format: Format) -> Result<Exit, Failure> {
+    let coverage = request.coverage.take();
+    let request = &request;
     exit::try_folder(request.failures)?;
     bundle::clean(request.failures).map_err(|error| format!("{}: {error}", request.failures.display()))?;
     // Fails here where there is no device, before anything else.
@@ -201,6 +274,7 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
         jobs: request.jobs,
         keep_going: request.keep_going,
         mistake: None,
+        sweeps: request.options.sweep,
     };
     if let Some(name) = &request.options.mistakes {
         return plant(campaign, name);
@@ -208,6 +282,22 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
     let start = Instant::now();
     let (counts, mut all, mut lost) = campaign_of(request, &campaign, &name, format)?;
     print(&counts, start.elapsed());
+    if let Some((path, mut compared)) = coverage {
+        compared.add(&counts);
+        write_compared(&path, &compared)?;
+    }
+    if lost.is_none()
+        && let Some(mut other) = request.options.second()?
+    {
+        for written in &mut all {
+            output::line(&written.folder.display().to_string());
+            written.second = second_of(Some(&mut other), &written.shader, &written.env, &written.seen.verdict)?;
+            if let Err(error) = written.write(request, &name) {
+                lost = Some(error);
+                break;
+            }
+        }
+    }
     if let Some((time, limit)) = request.reduce.filter(|_| lost.is_none()) {
         all.sort_by_key(|written| written.shader.instruction_count());
         let begin = Instant::now();
@@ -253,7 +343,7 @@ pub fn fuzz(request: &Request<'_>, format: Format) -> Result<Exit, Failure> {
 /// Runs a campaign for each planted mistake, until it is found.
 fn plant(mut campaign: Campaign<'_>, name: &str) -> Result<Exit, Failure> {
     let all = MISTAKES.into_iter().filter(|mistake| name.is_empty() || mistake.name() == name);
-    let (mut count, mut found_count) = (0, 0);
+    let (mut count, mut found_count, begin) = (0, 0, Instant::now());
     campaign.keep_going = false;
     for mistake in all {
         if interrupt::is_set() {
@@ -274,7 +364,7 @@ fn plant(mut campaign: Campaign<'_>, name: &str) -> Result<Exit, Failure> {
     if count == 0 {
         return Err(format!("--mistakes: found `{name}`, which is none").into());
     }
-    output::line(&format!("{found_count} of {count} mistakes found"));
+    output::line(&format!("{found_count} of {count} mistakes found in {:.1} s", begin.elapsed().as_secs_f64()));
     Ok(Exit::Unmet.when(found_count < count))
 }
 
@@ -295,6 +385,7 @@ fn campaign_of(
             seen: finding.seen.clone(),
             folder: PathBuf::new(),
             original: None,
+            second: None,
         };
         let Finding { number, profile, seed, seen, .. } = finding;
         let line = format!("program {number} ({profile}, seed {seed}): {}", seen.verdict);
@@ -331,6 +422,15 @@ fn print(counts: &Counts, elapsed: Duration) {
         counts.failures,
         share(counts.compared(), counts.programs)
     ));
+    let seconds = counts.times.all().as_secs_f64();
+    let parts = Part::ALL.map(|part| {
+        format!("{part} {:.1} %", 100.0 * counts.times.of(part).as_secs_f64() / seconds.max(f64::MIN_POSITIVE))
+    });
+    output::line(&format!(
+        "{seconds:.1} s of CPU time, {:.1} programs a second of it: {}",
+        counts.programs as f64 / seconds.max(f64::MIN_POSITIVE),
+        parts.join(", ")
+    ));
     let words = &counts.words;
     let all = words.exact + words.partly + words.agreed + words.open;
     output::line(&format!(
@@ -356,6 +456,7 @@ fn print(counts: &Counts, elapsed: Duration) {
         output::line(&format!("  no compared word depends on: {}", missing.join(", ")));
     }
     for (title, reasons) in [
+        ("known bugs of the device (docs/findings.md)", &counts.known),
         ("not executed", &counts.excluded),
         ("not executed by the device", &counts.refused),
         ("left open by the specification", &counts.freedoms),
@@ -367,11 +468,15 @@ fn print(counts: &Counts, elapsed: Duration) {
         output::line(&format!("{:6}  nothing compared: all that is stored is open", counts.open));
     }
     let map = |map: &BTreeMap<String, u64>| serde_json::json!(map);
+    let times: BTreeMap<&str, f64> =
+        Part::ALL.into_iter().map(|part| (part.name(), counts.times.of(part).as_secs_f64())).collect();
     let object = serde_json::json!({
         "device": counts.device,
         "programs": counts.programs,
         "equal": counts.equal,
         "failures": counts.failures,
+        "known": map(&counts.known),
+        "times": times,
         "nothing_compared": counts.open,
         "exact": words.exact,
         "partly": words.partly,

@@ -7,6 +7,7 @@
 //! - `failure.json`: the difference, for programs.
 
 use super::oracle::{Observation, Verdict};
+use super::second::Second;
 use crate::report::bundle::folder;
 use ir3_compiler::nir::{self, Shader};
 use ir3_programs::generator::Profile;
@@ -32,6 +33,8 @@ pub struct Report<'a> {
     pub env: &'a Env,
     /// The comparison.
     pub seen: &'a Observation,
+    /// The result of a second device.
+    pub second: Option<&'a Second>,
 }
 
 impl Report<'_> {
@@ -104,6 +107,7 @@ impl Report<'_> {
             "open": self.seen.freedoms,
             "replaced": self.seen.replaced,
             "differences": differences,
+            "second": self.second.map(|second| serde_json::json!({ "device": second.device, "agreement": second.agreement })),
         })
     }
 
@@ -117,8 +121,9 @@ impl Report<'_> {
             Verdict::Differs(_, list) => list.iter().map(|it| format!("- {it}\n")).collect::<String>(),
             _ => String::new(),
         };
+        let second = self.second.map_or_else(String::new, |it| format!("On {}: {}.\n\n", it.device, it.agreement));
         format!(
-            "# {verdict}\n\nOn {device}. `expected` is the interpreter of nir.\n\n{list}\nTo see it again, in this folder:\n\n    \
+            "# {verdict}\n\nOn {device}. `expected` is the interpreter of nir.\n\n{second}{list}\nTo see it again, in this folder:\n\n    \
              ir3-equiv run program.nir --vulkan{option} --env env.json\n\n`device.nir` is the program that was compared ({lanes} lanes, accesses within \
              their buffers), `device.json` its environment, `program.spv` the module of it that the device got, `program.spvasm` the same as a \
              text. {origin}{reduced}.\n",

@@ -5,11 +5,12 @@
 use super::dependence::{depended_on, operations};
 use super::mistakes::Mistake;
 use super::oracle::{Observation, Verdict, WordCounts, observe};
+use super::times::{Part, Stopwatch, Times};
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_programs::coverage::{self, Cell, Family};
 use ir3_programs::generator::{self, Features, Profile};
 use ir3_programs::seeds::{ProgramEnvs, program_seed};
-use ir3_programs::vulkan::{Device, DeviceError, Library};
+use ir3_programs::vulkan::{Device, DeviceError, Library, sweep};
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::Scratch;
 use ir3_semantics::support::panics::catch;
@@ -43,6 +44,8 @@ pub struct Campaign<'a> {
     pub keep_going: bool,
     /// A mistake in the interpreter.
     pub mistake: Option<Mistake>,
+    /// The first programs are of one operation each.
+    pub sweeps: bool,
 }
 
 /// The counts of a campaign.
@@ -56,6 +59,8 @@ pub struct Counts {
     pub equal: u64,
     /// Programs that differ, or whose execution is a fault of the device.
     pub failures: u64,
+    /// Programs that differ as known bugs of the device make them, by bug.
+    pub known: BTreeMap<String, u64>,
     /// Programs that the device executed, but that store no word that can be compared.
     pub open: u64,
     /// Programs that the device did not execute, by reason.
@@ -80,6 +85,8 @@ pub struct Counts {
     pub shapes: BTreeSet<String>,
     /// Shapes of control flow in the generated programs.
     pub generated_shapes: BTreeSet<String>,
+    /// The CPU time of the parts of all comparisons.
+    pub times: Times,
     /// The campaign was interrupted.
     pub interrupted: bool,
 }
@@ -100,12 +107,14 @@ impl Counts {
                 }
             }
             Verdict::Differs(..) | Verdict::Fault(..) => self.failures += 1,
+            Verdict::Known(name, _) => add(&mut self.known, name),
             Verdict::NothingCompared => self.open += 1,
             Verdict::Refused(kind, why) => add(&mut self.refused, &format!("{kind}: {why}")),
             Verdict::Excluded(why) => add(&mut self.excluded, why),
         }
         seen.freedoms.iter().for_each(|name| add(&mut self.freedoms, name));
         seen.replaced.iter().for_each(|name| add(&mut self.replaced, name));
+        self.times.add(&seen.times);
         self.words.exact += seen.words.exact;
         self.words.partly += seen.words.partly;
         self.words.agreed += seen.words.agreed;
@@ -114,8 +123,8 @@ impl Counts {
 
     /// The programs that were compared.
     #[must_use]
-    pub const fn compared(&self) -> u64 {
-        self.equal + self.failures
+    pub fn compared(&self) -> u64 {
+        self.equal + self.failures + self.known.values().sum::<u64>()
     }
 }
 
@@ -165,8 +174,14 @@ impl Campaign<'_> {
     fn program(&self, number: u64) -> (Profile, u64, Shader, Env) {
         let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
         let seed = program_seed(self.seed, number);
+        let swept =
+            usize::try_from(number).ok().filter(|_| self.sweeps).and_then(|number| sweep::programs().get(number));
+        if let Some(shader) = swept {
+            let env = ProgramEnvs::new(shader, seed).env(0);
+            return (Profile::Operations, seed, shader.clone(), env);
+        }
         let mut shader = generator::from_seed(seed, profile, self.features).shader;
-        if !matches!(shader.stage, Stage::Compute | Stage::Fragment) {
+        if !matches!(shader.stage, Stage::Compute | Stage::Vertex | Stage::Fragment) {
             let features = Features { only_compute: true, ..self.features };
             shader = generator::from_seed(seed, profile, features).shader;
         }
@@ -212,17 +227,32 @@ impl Campaign<'_> {
             lock().0.device = device.name().to_owned();
             let (mut scratch, mut last) = (Scratch::default(), Instant::now());
             while let Some(number) = number() {
+                let (mut times, mut watch) = (Times::default(), Stopwatch::start());
                 let (profile, seed, shader, env) = self.program(number);
+                watch.stop(&mut times, Part::Generation);
                 let seen = match catch(|| observe(&mut device, &shader, &env, self.mistake.as_ref(), &mut scratch)) {
                     Ok(seen) => seen?,
                     Err(panic) => Observation::panicked(&format!("{}: {}", panic.place, panic.message)),
                 };
+                let seen = if self.mistake.is_some() && seen.verdict.is_failure() {
+                    let without = observe(&mut device, &shader, &env, None, &mut scratch)?;
+                    if without.verdict.is_failure() || matches!(without.verdict, Verdict::Known(..)) {
+                        Observation::excluded("a difference without the mistake")
+                    } else {
+                        seen
+                    }
+                } else {
+                    seen
+                };
+                let mut watch = Stopwatch::start();
                 let unshown = self.unshown(&seen, &lock().0);
                 let shown = match seen.prepared.as_deref() {
                     Some((shader, env)) if !unshown.is_empty() => depended_on(shader, env, &unshown, &mut scratch),
                     _ => BTreeSet::new(),
                 };
+                watch.stop(&mut times, Part::Dependence);
                 let mut shared = lock();
+                shared.0.times.add(&times);
                 shared.0.count(&shader, &seen);
                 shared.0.depended_on.extend(shown);
                 if seen.verdict.is_failure() {

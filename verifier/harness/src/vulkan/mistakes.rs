@@ -36,7 +36,7 @@ const fn instead(op: Op, instead: Op) -> Mistake {
 }
 
 /// All mistakes.
-pub const MISTAKES: [Mistake; 51] = [
+pub const MISTAKES: [Mistake; 54] = [
     instead(Op::Iadd, Op::Isub),
     instead(Op::Isub, Op::Iadd),
     instead(Op::Imul, Op::Iadd),
@@ -88,6 +88,9 @@ pub const MISTAKES: [Mistake; 51] = [
     Mistake(Change::Component(IntrinsicOp::LoadFragCoord)),
     Mistake(Change::Component(IntrinsicOp::LoadInput)),
     Mistake(Change::Component(IntrinsicOp::LoadInterpolatedInput)),
+    Mistake(Change::Intrinsic(IntrinsicOp::QuadSwapVertical, IntrinsicOp::QuadSwapHorizontal)),
+    Mistake(Change::Intrinsic(IntrinsicOp::LoadVertexId, IntrinsicOp::LoadInstanceId)),
+    Mistake(Change::Intrinsic(IntrinsicOp::LoadInstanceId, IntrinsicOp::LoadVertexIdZeroBase)),
 ];
 
 impl Mistake {

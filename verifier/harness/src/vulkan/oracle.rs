@@ -1,11 +1,14 @@
 //! One program on a device and in the interpreter.
 
+use super::known::KnownBug;
 use super::mistakes::Mistake;
 use super::races::{GroupAccesses, Race, first_race};
+use super::times::{Part, Stopwatch, Times};
 use ir3_compiler::nir::{Shader, Stage};
-use ir3_programs::spirv::{Modes, Module};
+use ir3_programs::spirv::{CAPTURED_POSITION, Modes, Module};
 use ir3_programs::vulkan::{
     CLEAR, Device, DeviceError, Job, Kind, Layout, Preparation, Properties, fragments, groups_of, lanes_of, prepare,
+    vertices,
 };
 use ir3_semantics::environment::Binding;
 use ir3_semantics::environment::aliases::{Aliasing, MemoryName};
@@ -33,6 +36,15 @@ pub enum Place {
         /// The component.
         component: u32,
     },
+    /// A component of an output of a vertex, which is a lane.
+    Output {
+        /// The output.
+        slot: u32,
+        /// The lane.
+        lane: u32,
+        /// The component.
+        component: u32,
+    },
 }
 
 impl Place {
@@ -42,15 +54,17 @@ impl Place {
         match self {
             Self::Memory(name, _) => name.to_string(),
             Self::Color { location, .. } => format!("color {location}"),
+            Self::Output { slot: CAPTURED_POSITION, .. } => "position".to_owned(),
+            Self::Output { slot, .. } => format!("output {slot}"),
         }
     }
 
-    /// The place in the resource, in bytes. A pixel has 16.
+    /// The place in the resource, in bytes. A pixel and an output of a vertex have 16.
     #[must_use]
     pub const fn byte(&self) -> u32 {
         match self {
             Self::Memory(_, word) => 4 * *word,
-            Self::Color { lane, component, .. } => 16 * *lane + 4 * *component,
+            Self::Color { lane, component, .. } | Self::Output { lane, component, .. } => 16 * *lane + 4 * *component,
         }
     }
 }
@@ -59,8 +73,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(name, word) => write!(f, "{name} byte {}", word * 4),
-            Self::Color { location, lane, component } => {
-                write!(f, "color {location}.{} of lane {lane}", ["x", "y", "z", "w"][*component as usize % 4])
+            Self::Color { lane, component, .. } | Self::Output { lane, component, .. } => {
+                write!(f, "{}.{} of lane {lane}", self.resource(), ["x", "y", "z", "w"][*component as usize % 4])
             }
         }
     }
@@ -115,6 +129,8 @@ pub enum Verdict {
     Equal,
     /// Some words differ: the number of them, and the first ones.
     Differs(usize, Vec<Difference>),
+    /// Some words differ, and all of them are as a bug of the device that is known makes them: its name, and the verdict without it.
+    Known(&'static str, Box<Self>),
     /// The driver or the device is at fault.
     Fault(Kind, String),
     /// The device has not executed the program.
@@ -148,6 +164,7 @@ impl Verdict {
         match self {
             Self::Equal => "equal",
             Self::Differs(..) => "differs",
+            Self::Known(..) => "known",
             Self::Fault(kind, _) | Self::Refused(kind, _) => kind.name(),
             Self::Excluded(_) => "excluded",
             Self::NothingCompared => "nothing-compared",
@@ -164,6 +181,7 @@ impl fmt::Display for Verdict {
                 write!(f, "{count} {words}")?;
                 first.first().map_or(Ok(()), |first| write!(f, ": {first}"))
             }
+            Self::Known(name, verdict) => write!(f, "known: {name} (docs/findings.md): {verdict}"),
             Self::Fault(kind, why) | Self::Refused(kind, why) if why.is_empty() => write!(f, "{kind}"),
             Self::Fault(kind, why) | Self::Refused(kind, why) => write!(f, "{kind}: {why}"),
             Self::Excluded(why) => write!(f, "excluded: {why}"),
@@ -187,6 +205,8 @@ pub struct Observation {
     pub module: Vec<u32>,
     /// The program and the environment that were compared.
     pub prepared: Option<Box<(Shader, Env)>>,
+    /// The CPU time of its parts.
+    pub times: Times,
     /// Lanes access one byte without an order.
     races: bool,
 }
@@ -200,16 +220,18 @@ impl Observation {
             replaced: BTreeSet::new(),
             module: Vec::new(),
             prepared: None,
+            times: Times::default(),
             races: false,
         }
     }
 
     /// The observation of a program on which a part of the harness panics.
-    pub(super) fn panicked(panic: &str) -> Self {
+    #[must_use]
+    pub fn panicked(panic: &str) -> Self {
         Self::excluded(format!("a panic: {panic}"))
     }
 
-    fn excluded(why: impl Into<String>) -> Self {
+    pub(super) fn excluded(why: impl Into<String>) -> Self {
         Self::new(Verdict::Excluded(why.into()))
     }
 }
@@ -245,8 +267,10 @@ fn environment(
     }
     env.system.insert("SubgroupSize.0".to_owned(), vec![properties.subgroup_size]);
     env.system.insert("SubgroupId.0".to_owned(), vec![0]);
-    if shader.stage == Stage::Fragment {
-        fragments::environment(&mut env, shader)?;
+    match shader.stage {
+        Stage::Fragment => fragments::environment(&mut env, shader)?,
+        Stage::Vertex => vertices::environment(&mut env, shader),
+        _ => {}
     }
     Ok(env)
 }
@@ -275,7 +299,9 @@ pub fn observe(
     // Nothing orders the lanes of two workgroups.
     let layout = if groups > 1 { Layout::Private } else { Layout::Shared };
     let mut preparation = Preparation { layout, flushes: false };
+    let mut times = Times::default();
     loop {
+        let mut watch = Stopwatch::start();
         let prepared = match prepare(shader, device.properties(), preparation) {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Observation::excluded(why)),
@@ -284,7 +310,9 @@ pub fn observe(
             Ok(env) => env,
             Err(why) => return Ok(Observation::excluded(why)),
         };
+        watch.stop(&mut times, Part::Preparation);
         let mut seen = observe_prepared(device, &prepared.shader, &env, mistake, scratch)?;
+        times.add(&seen.times);
         let is_open = matches!(seen.verdict, Verdict::Excluded(_) | Verdict::NothingCompared);
         match (seen.races, preparation) {
             (true, Preparation { layout: Layout::Shared, .. }) => preparation.layout = Layout::Private,
@@ -292,6 +320,7 @@ pub fn observe(
                 preparation.flushes = true;
             }
             _ => {
+                seen.times = times;
                 seen.replaced = prepared.replaced;
                 seen.prepared = Some(Box::new((prepared.shader, env)));
                 return Ok(seen);
@@ -308,14 +337,30 @@ fn observe_prepared(
     mistake: Option<&Mistake>,
     scratch: &mut Scratch,
 ) -> Result<Observation, DeviceError> {
+    let mut times = Times::default();
+    let seen = observe_parts(device, shader, env, mistake, scratch, &mut times)?;
+    Ok(Observation { times, ..seen })
+}
+
+fn observe_parts(
+    device: &mut Device,
+    shader: &Shader,
+    env: &Env,
+    mistake: Option<&Mistake>,
+    scratch: &mut Scratch,
+    times: &mut Times,
+) -> Result<Observation, DeviceError> {
     let Some(rules) = env.device else { return Ok(Observation::excluded("an environment without a device")) };
+    let mut watch = Stopwatch::start();
     let planted = mistake.map(|mistake| mistake.planted(shader));
     let decoded = match Decoded::new(planted.as_ref().unwrap_or(shader)) {
         Ok(decoded) => decoded,
         Err(why) => return Ok(Observation::excluded(format!("the interpreter does not support {}", why.what))),
     };
     let groups = env.system.get("NumWorkgroups.0").and_then(|count| count.first().copied()).unwrap_or(1);
-    let runs = match Runs::new(&decoded, shader, env, groups, scratch) {
+    let runs = Runs::new(&decoded, shader, env, groups, scratch);
+    watch.stop(times, Part::Interpreter);
+    let runs = match runs {
         Ok(runs) => runs,
         Err(seen) => return Ok(*seen),
     };
@@ -327,7 +372,10 @@ fn observe_prepared(
         Err(_) => return Ok(Observation::excluded("a translation to SPIR-V that panics")),
     };
     let job = Job::new(shader, &module, env, groups);
+    watch.stop(times, Part::Translation);
     let execution = device.execute(&job)?;
+    watch.stop(times, Part::Exchange);
+    times.device(&execution);
     let seen = |verdict| Observation {
         freedoms: runs.freedoms.clone(),
         module: job.module.clone(),
@@ -340,8 +388,10 @@ fn observe_prepared(
     }
     let loose = Env { device: Some(rules.loose()), ..env.clone() };
     let loose: Vec<Outcome> = of_groups(&loose, groups).map(|env| decoded.run(&env, env.fuel(), scratch)).collect();
+    watch.stop(times, Part::Interpreter);
     let mut contents = execution.words.chunks(job.answer_words().max(1));
-    let (verdict, words) = compare(&job, &runs.outcomes, &loose, contents.next().unwrap_or_default());
+    let first = contents.next().unwrap_or_default();
+    let (mut verdict, words) = compare(&job, &runs.outcomes, &loose, first);
     if let Some(second) = contents.next() {
         // Open bits may differ each time.
         let (again, _) = compare(&job, &runs.outcomes, &loose, second);
@@ -349,7 +399,53 @@ fn observe_prepared(
             return Ok(Observation { words, ..seen(Verdict::Fault(Kind::Unstable, execution.detail)) });
         }
     }
+    if let Verdict::Differs(count, list) = &verdict
+        && mistake.is_none()
+        && let Some(bug) = known_bug(device.name(), shader, env, groups, scratch, &|outcomes| {
+            let (found, _) = compare(&job, outcomes, outcomes, first);
+            *count == list.len() && found == Verdict::Equal && list.iter().all(|it| decides(outcomes, it))
+        })
+    {
+        verdict = Verdict::Known(bug.name, Box::new(verdict));
+    }
+    watch.stop(times, Part::Comparison);
     Ok(Observation { words, ..seen(verdict) })
+}
+
+/// The bug of a device that makes a program do what the device does. `explains` compares the runs of a program with the device.
+fn known_bug(
+    device: &str,
+    shader: &Shader,
+    env: &Env,
+    groups: u32,
+    scratch: &mut Scratch,
+    explains: &dyn Fn(&[Outcome]) -> bool,
+) -> Option<&'static KnownBug> {
+    KnownBug::of_device(device).find(|bug| {
+        bug.imitations(shader).iter().any(|imitation| {
+            let Ok(decoded) = Decoded::new(imitation) else { return false };
+            let run = |env: Env| decoded.run(&env, env.fuel(), scratch);
+            let outcomes: Vec<Outcome> = of_groups(env, groups).map(run).collect();
+            outcomes.iter().all(|it| it.end == End::Finished) && explains(&outcomes)
+        })
+    })
+}
+
+/// Returns true if runs decide all bits of a word that a difference compares.
+fn decides(runs: &[Outcome], difference: &Difference) -> bool {
+    match difference.place {
+        Place::Memory(name, word) => {
+            let mut words = runs.iter().flat_map(|run| &run.memory);
+            let found = words.find(|it| (MemoryName::of(it.space, it.binding), it.word) == (name, word));
+            found.is_none_or(|it| it.poison & !difference.open == 0)
+        }
+        Place::Color { location: slot, lane, component } | Place::Output { slot, lane, component } => {
+            runs.iter().all(|run| {
+                let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (slot, component);
+                run.outputs.rows().iter().find(is_it).is_none_or(|row| row.poison >> lane & 1 == 0)
+            })
+        }
+    }
 }
 
 /// The environments of workgroups.
@@ -391,15 +487,19 @@ impl Runs {
                     return Err(Observation { freedoms, ..Observation::excluded(reason.to_string()) }.into());
                 }
             }
-            if shader.stage == Stage::Fragment && decoded.reads_lanes() && outcome.helpers & lanes != 0 {
-                // They may be inactive there, or not.
+            if shader.stage == Stage::Fragment && fragments::reads_subgroup(shader) && outcome.helpers & lanes != 0 {
                 return Err(Observation::excluded("operations on subgroups with helper lanes").into());
             }
             if let Some(race) = first_race(&trace, lanes) {
                 let races = matches!(race, Race::Data | Race::AtomicOrder);
                 return Err(Observation { races, ..Observation::excluded(race.name()) }.into());
             }
-            accesses.push(GroupAccesses::of(&trace));
+            let of_group = GroupAccesses::of(&trace);
+            if shader.stage == Stage::Vertex && of_group.reads_its_writes() {
+                // A device may execute a vertex several times.
+                return Err(Observation::excluded("vertices that load what they store").into());
+            }
+            accesses.push(of_group);
             own.freedoms.extend(&outcome.freedoms);
             own.outcomes.push(outcome);
         }
@@ -454,18 +554,32 @@ impl Comparison {
                 self.word(place, actual, CLEAR[component as usize], None, None);
                 continue;
             }
-            let of = |run: &Outcome| {
-                let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (location, component);
-                let row = run.outputs.rows().iter().find(is_it)?;
-                let open = if row.poison >> lane & 1 == 0 { 0 } else { u32::MAX };
-                Some(Expected { value: row.values[lane as usize], open })
-            };
             // A live lane leaves undefined what it does not store.
-            if let Some(expected) = of(run) {
-                self.word(place, actual, 0, Some(expected), of(loose));
+            if let Some(expected) = output(run, (location, component), lane) {
+                self.word(place, actual, 0, Some(expected), output(loose, (location, component), lane));
             }
         }
     }
+
+    /// Compares what was captured of vertices.
+    fn captured(&mut self, [run, loose]: [&Outcome; 2], actual: &[u32]) {
+        for (vertex, lane) in actual.chunks(vertices::CAPTURED_WORDS as usize).zip(0..) {
+            for (&actual, at) in vertex.iter().zip(0..) {
+                let (slot, component) = (at / 4, at % 4);
+                let Some(expected) = output(run, (slot, component), lane) else { continue };
+                let place = Place::Output { slot, lane, component };
+                self.word(place, actual, 0, Some(expected), output(loose, (slot, component), lane));
+            }
+        }
+    }
+}
+
+/// The word of an output in a lane.
+fn output(run: &Outcome, (slot, component): (u32, u32), lane: u32) -> Option<Expected> {
+    let is_it = |row: &&OutputRow| (row.base.into(), row.component.into()) == (slot, component);
+    let row = run.outputs.rows().iter().find(is_it)?;
+    let open = if row.poison >> lane & 1 == 0 { 0 } else { u32::MAX };
+    Some(Expected { value: row.values[lane as usize], open })
 }
 
 /// Compares the contents of the resources of a job after its execution.
@@ -492,6 +606,8 @@ fn compare(job: &Job, runs: &[Outcome], loose: &[Outcome], actual: &[u32]) -> (V
             rest = more;
             own.color(location, [run, free], contents);
         }
+        let Some((contents, _)) = rest.split_at_checked(job.captured_words()) else { return (short(), own.words) };
+        own.captured([run, free], contents);
     }
     let verdict = match own.count {
         0 if own.words.exact + own.words.partly == 0 => Verdict::NothingCompared,
@@ -579,6 +695,7 @@ mod tests {
             jobs: 2,
             keep_going: true,
             mistake: None,
+            sweeps: false,
         };
         let mut failures = Vec::new();
         let mut found = |finding: &super::super::campaign::Finding<'_>| failures.push(finding.seen.verdict.to_string());

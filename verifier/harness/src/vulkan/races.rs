@@ -120,6 +120,12 @@ impl GroupAccesses {
         own
     }
 
+    /// Returns true if a word is written, and accessed otherwise as well.
+    #[must_use]
+    pub fn reads_its_writes(&self) -> bool {
+        self.writes.iter().any(|word| self.loads.contains(word))
+    }
+
     /// Returns true if one workgroup writes a word that the other one accesses: nothing orders them.
     #[must_use]
     pub fn race_with(&self, other: &Self) -> bool {

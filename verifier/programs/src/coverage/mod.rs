@@ -16,6 +16,7 @@ pub mod impossible;
 mod intrinsics;
 mod machine;
 mod made;
+pub mod spirv;
 pub mod table;
 mod textures;
 

@@ -105,6 +105,11 @@ impl<'a> Emitter<'a> {
     }
 
     fn nodes(&mut self, nodes: &'a [CfNode], exits: Exits) -> Result<(), NoForm> {
+        self.nodes_after(None, nodes, exits)
+    }
+
+    /// Emits nodes that a block may precede.
+    fn nodes_after(&mut self, before: Option<Block>, nodes: &'a [CfNode], exits: Exits) -> Result<(), NoForm> {
         for (i, node) in nodes.iter().enumerate() {
             match node {
                 &CfNode::Block(block) => {
@@ -126,9 +131,11 @@ impl<'a> Emitter<'a> {
                     self.nodes(&node.otherwise, arms)?;
                 }
                 CfNode::Loop(node) => {
-                    let Some(&CfNode::Block(before)) = nodes[..i].last() else {
-                        unreachable!("a block stands before a loop")
+                    let before = match nodes[..i].last() {
+                        Some(&CfNode::Block(block)) => Some(block),
+                        _ => before,
                     };
+                    let Some(before) = before else { return no_form("a loop without a block before it") };
                     self.repetition(node, before, self.begins[first_block(&nodes[i + 1..])])?;
                 }
             }
@@ -163,7 +170,7 @@ impl<'a> Emitter<'a> {
         self.open(body);
         let exits = Exits { next: Some(again), after_loop: Some(after), again: Some(again) };
         self.rest(first, &node.body[1..], exits)?;
-        self.nodes(&node.body[1..], exits)?;
+        self.nodes_after(Some(first), &node.body[1..], exits)?;
         if let Some(nodes) = continuing {
             return self.nodes(nodes, Exits { next: Some(header), ..Exits::default() });
         }

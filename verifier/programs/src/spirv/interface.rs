@@ -5,7 +5,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Capability, Decoration, StorageClass, Word};
 
 use super::values::{Kind, Ty};
-use super::{Emitter, NoForm, no_form, refs};
+use super::{CAPTURED_POSITION, CAPTURED_SLOTS, Emitter, NoForm, no_form, refs};
 
 /// A variable, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +70,7 @@ impl Emitter<'_> {
             _ => self.interpolation(intrinsic.srcs[0])?,
         };
         let kind = match interpolation {
-            Interpolation::None if self.modes.compares_bits && stage == Stage::Fragment => Kind::Uint,
+            Interpolation::None if self.modes.compares_bits => Kind::Uint,
             Interpolation::None => self.kinds[def],
             _ => Kind::Float,
         };
@@ -248,6 +248,7 @@ impl Emitter<'_> {
                     Variable::Output(location) => self.decorate(id, Decoration::Location, &[location]),
                     _ => unreachable!("outputs are of these kinds"),
                 }
+                self.capture(key, id);
                 self.variables.insert(key, id);
                 id
             }
@@ -281,10 +282,25 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Has an output of a vertex shader captured, if bits are compared.
+    fn capture(&mut self, key: Variable, id: Word) {
+        if self.shader.stage != Stage::Vertex || !self.modes.compares_bits {
+            return;
+        }
+        let slot = match key {
+            Variable::Output(location) => location,
+            Variable::Result(role) if role == BuiltIn::Position as u32 => CAPTURED_POSITION,
+            _ => return,
+        };
+        self.decorate(id, Decoration::XfbBuffer, &[0]);
+        self.decorate(id, Decoration::XfbStride, &[16 * CAPTURED_SLOTS]);
+        self.decorate(id, Decoration::Offset, &[16 * slot]);
+    }
+
     /// The type of a value that is stored to an output.
     fn output_type(&self, data: Def) -> Ty {
         match self.ty(data) {
-            ty if self.modes.compares_bits && self.shader.stage == Stage::Fragment => Ty { kind: Kind::Uint, ..ty },
+            ty if self.modes.compares_bits => Ty { kind: Kind::Uint, ..ty },
             ty => ty,
         }
     }
@@ -342,6 +358,10 @@ impl Emitter<'_> {
             I::LoadSampleId => (BuiltIn::SampleId, Ty::U32, Some(Capability::SampleRateShading)),
             I::LoadSamplePos => (BuiltIn::SamplePosition, Ty::F32.of(2), Some(Capability::SampleRateShading)),
             I::LoadHelperInvocation => (BuiltIn::HelperInvocation, Ty::BOOL, None),
+            // Vulkan gives it to no vertex shader; llvmpipe crashes on one.
+            I::LoadPrimitiveId if self.shader.stage == Stage::Vertex => {
+                return Some(no_form("`load_primitive_id` of vertices"));
+            }
             I::LoadPrimitiveId => (BuiltIn::PrimitiveId, Ty::U32, Some(Capability::Geometry)),
             I::LoadVertexIdZeroBase => return Some(self.vertex_of_draw(intrinsic)),
             I::LoadWorkgroupSize => return Some(self.workgroup_size(intrinsic)),

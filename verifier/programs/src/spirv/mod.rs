@@ -85,14 +85,14 @@ fn no_form<T>(what: impl fmt::Display) -> Result<T, NoForm> {
 pub struct Module {
     module: dr::Module,
     descriptors: Vec<Descriptor>,
-    inputs: Vec<FragmentInput>,
+    inputs: Vec<StageInput>,
 }
 
 /// The declarations of a module.
 #[derive(Default)]
 struct Declared {
     descriptors: Vec<Descriptor>,
-    inputs: Vec<FragmentInput>,
+    inputs: Vec<StageInput>,
 }
 
 /// A resource of a program, and its descriptor.
@@ -173,14 +173,19 @@ pub struct Modes {
     pub floats: FloatModes,
     /// Invocations reconverge as early as they can.
     pub reconverges: bool,
-    /// Outputs of fragments, and inputs that are not interpolated, are words, whatever their type is, and a descriptor has one type: bits
-    /// are compared.
+    /// Outputs with a location, and inputs that are not interpolated, are words, whatever their type is, and a descriptor has one type: bits
+    /// are compared. The outputs of vertices are captured.
     pub compares_bits: bool,
 }
 
-/// An input of a fragment shader.
+/// The slots that are captured of a vertex, of four words each: the outputs with a location, and the position.
+pub const CAPTURED_SLOTS: u32 = 17;
+/// The slot of the position.
+pub const CAPTURED_POSITION: u32 = 16;
+
+/// An input of a vertex or fragment shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FragmentInput {
+pub struct StageInput {
     /// The location.
     pub location: u32,
     /// Its four components are floats, which are interpolated; else they are words.
@@ -213,8 +218,8 @@ impl Module {
         &self.descriptors
     }
 
-    /// The inputs that have a location, if it is a fragment shader.
-    pub fn inputs(&self) -> &[FragmentInput] {
+    /// The inputs that have a location, if it is a vertex or fragment shader.
+    pub fn inputs(&self) -> &[StageInput] {
         &self.inputs
     }
 
@@ -392,11 +397,9 @@ impl<'a> Emitter<'a> {
     fn finish(mut self, declared: &mut Declared) -> Result<dr::Module, NoForm> {
         let model = self.run()?;
         declared.descriptors.extend(&self.used);
-        if model == ExecutionModel::Fragment {
-            let input = |(&location, &(kind, _)): (&u32, &(Kind, u8))| FragmentInput {
-                location,
-                is_float: kind == Kind::Float,
-            };
+        if model != ExecutionModel::GLCompute {
+            let input =
+                |(&location, &(kind, _)): (&u32, &(Kind, u8))| StageInput { location, is_float: kind == Kind::Float };
             declared.inputs.extend(self.inputs.iter().map(input));
             declared.inputs.sort_unstable();
         }
@@ -424,6 +427,10 @@ impl<'a> Emitter<'a> {
             self.b.execution_mode(self.main, ExecutionMode::RoundingModeRTE, [bits.into()]);
         }
         self.device_modes();
+        if self.shader.stage == Stage::Vertex && self.modes.compares_bits {
+            self.capability(Capability::TransformFeedback);
+            self.b.execution_mode(self.main, ExecutionMode::Xfb, []);
+        }
         for &capability in &self.capabilities {
             self.b.capability(Capability::from_u32(capability).expect("a capability that was asked for"));
         }

@@ -4,6 +4,7 @@ use super::{Job, Library, NoLibrary};
 use ir3_semantics::environment::device::{FloatModes, width_index};
 use rspirv::spirv::Capability;
 use rustc_hash::FxHashSet;
+use std::env;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,6 +17,8 @@ use std::time::Duration;
 const START: Duration = Duration::from_secs(60);
 /// The time after the limit of an execution in which the worker has to answer: that of the compilation.
 const GRACE: Duration = Duration::from_secs(20);
+/// The number of llvmpipe's threads. Programs are small: waking threads for them takes longer than executing them.
+const THREADS: &str = "LP_NUM_THREADS";
 /// The longest line of an answer, in bytes.
 const MOST_LINE: u64 = 1 << 16;
 /// The most bytes of an answer.
@@ -98,6 +101,8 @@ pub struct Execution {
     /// The contents of the resources of the job that may be written, in their order, and of its colour attachments, if the program was
     /// executed; those of the second execution after them if they are others.
     pub words: Vec<u32>,
+    /// The CPU time of the process for the pipeline, for the first and the second execution, and for all else, if the program was executed.
+    pub times: [Duration; 4],
 }
 
 /// The properties of a device that the meaning of programs depends on.
@@ -113,6 +118,8 @@ pub struct Properties {
     pub reconverges: bool,
     /// Fragment shaders can be executed, and store to buffers.
     pub draws: bool,
+    /// Vertex shaders can be executed, store to buffers, and have outputs that are captured.
+    pub captures: bool,
 }
 
 impl Properties {
@@ -137,6 +144,7 @@ impl Properties {
                 "capabilities" => own.capabilities = numbers().collect::<Result<_, _>>().ok()?,
                 "reconverges" => own.reconverges = value == "1",
                 "draws" => own.draws = value == "1",
+                "captures" => own.captures = value == "1",
                 _ => {}
             }
         }
@@ -227,7 +235,11 @@ impl Device {
         let no_device = |why: String| DeviceError::NoDevice { library: library.clone(), why };
         let mut command = self.library.command()?;
         command.extend(["--time".into(), self.time.as_secs_f64().to_string().into()]);
-        let mut child = Command::new(&command[0])
+        let mut program = Command::new(&command[0]);
+        if env::var_os(THREADS).is_none() {
+            program.env(THREADS, "0");
+        }
+        let mut child = program
             .args(&command[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -274,16 +286,14 @@ impl Device {
         let execution = match process.messages.recv_timeout(2 * self.time + GRACE) {
             Ok(Message::Answer(execution)) => execution,
             Ok(Message::Line(line)) => failed(format!("found the answer `{line}`")),
-            Err(RecvTimeoutError::Timeout) => {
-                Execution { kind: Kind::Hung, detail: "the driver does not answer".to_owned(), words: Vec::new() }
-            }
+            Err(RecvTimeoutError::Timeout) => ended(Kind::Hung, "the driver does not answer"),
             Err(RecvTimeoutError::Disconnected) => {
                 let (kind, detail) = match process.child.wait() {
                     Ok(status) if status.signal().is_some() => (Kind::Crashed, status.to_string()),
                     Ok(status) => (Kind::Crashed, format!("the driver ended the process: {status}")),
                     Err(error) => (Kind::Failed, error.to_string()),
                 };
-                Execution { kind, detail, words: Vec::new() }
+                ended(kind, detail)
             }
         };
         if !matches!(execution.kind, Kind::Executed | Kind::Unstable | Kind::Refused | Kind::Unsupported) {
@@ -293,8 +303,12 @@ impl Device {
     }
 }
 
+fn ended(kind: Kind, detail: impl Into<String>) -> Execution {
+    Execution { kind, detail: detail.into(), words: Vec::new(), times: Default::default() }
+}
+
 fn failed(detail: impl Into<String>) -> Execution {
-    Execution { kind: Kind::Failed, detail: detail.into(), words: Vec::new() }
+    ended(Kind::Failed, detail)
 }
 
 /// Reads all that a worker writes, until its end.
@@ -321,9 +335,16 @@ fn answer(line: String, reader: &mut impl Read) -> Message {
     let kind = parts.next().and_then(Kind::by_name);
     let length = parts.next().and_then(|text| text.parse::<usize>().ok()).filter(|length| *length <= MOST_BYTES);
     let (Some(kind), Some(length)) = (kind, length) else { return Message::Line(line) };
-    let detail = parts.next().unwrap_or_default().to_owned();
+    let mut detail = parts.next().unwrap_or_default().to_owned();
+    let mut times = [Duration::ZERO; 4];
+    if kind == Kind::Executed {
+        // Microseconds. A worker that measures none writes none.
+        let numbers = detail.split(' ').filter_map(|number| number.parse().ok()).map(Duration::from_micros);
+        times.iter_mut().zip(numbers).for_each(|(own, time)| *own = time);
+        detail.clear();
+    }
     match words(reader, length) {
-        Ok(words) => Message::Answer(Execution { kind, detail, words }),
+        Ok(words) => Message::Answer(Execution { kind, detail, words, times }),
         Err(_) => Message::Line(line),
     }
 }
@@ -354,11 +375,13 @@ mod tests {
     #[test]
     fn an_answer_has_as_many_words_as_it_says() {
         let read = |line: &str, bytes: &[u8]| match answer(line.to_owned(), &mut &bytes[..]) {
-            Message::Answer(Execution { kind, detail, words }) => Some((kind, detail, words)),
+            Message::Answer(Execution { kind, detail, words, .. }) => Some((kind, detail, words)),
             Message::Line(_) => None,
         };
         let expected = Some((Kind::Executed, String::new(), vec![1, 2]));
         assert_eq!(read("executed 8 ", &[1, 0, 0, 0, 2, 0, 0, 0]), expected);
+        let Message::Answer(timed) = answer("executed 0 5 6 7 8".to_owned(), &mut &[][..]) else { panic!("no answer") };
+        assert_eq!((timed.times.map(|time| time.as_micros()), timed.detail), ([5, 6, 7, 8], String::new()));
         assert_eq!(
             read("lost 0 vkQueueSubmit", &[]).map(|it| (it.0, it.1)),
             Some((Kind::Lost, "vkQueueSubmit".into()))

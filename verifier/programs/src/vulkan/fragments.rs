@@ -1,8 +1,10 @@
 //! Fragment shaders on one quad: locations of inputs and outputs, inputs whose interpolation is exact, and what the specification does not
 //! give a fragment.
 
+use crate::spirv::CAPTURED_POSITION;
 use ir3_compiler::nir::{
     Block, Function, Index, IndexKind, Instr, InstrData, Intrinsic, IntrinsicOp, IoSemantics, Scope, Shader, Stage,
+    TexOp,
 };
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::random::hash;
@@ -24,7 +26,7 @@ pub(super) fn undecided(function: &Function, intrinsic: &Intrinsic) -> Option<St
     use IntrinsicOp as I;
     let is_reduced = matches!(intrinsic.op, I::Reduce | I::InclusiveScan | I::ExclusiveScan);
     let cluster = intrinsic.indices.get(IndexKind::ClusterSize).map(|_| intrinsic.indices.cluster_size());
-    if is_of_subgroup(intrinsic) && has_quad_operations(function) {
+    if is_beyond_quad(intrinsic) && may_have_helpers(function) {
         return Some("operations of a subgroup of fragments next to those of a quad".to_owned());
     }
     Some(match intrinsic.op {
@@ -54,77 +56,128 @@ pub(super) fn undecided(function: &Function, intrinsic: &Intrinsic) -> Option<St
     })
 }
 
-/// Returns true for operations that all active lanes of a subgroup have a part in.
-fn is_of_subgroup(intrinsic: &Intrinsic) -> bool {
+/// Returns true for operations that all active lanes of a subgroup, or of a cluster of them, have a part in. Those of a quad are not of these.
+fn is_of_subgroup(op: IntrinsicOp) -> bool {
     use IntrinsicOp as I;
-    match intrinsic.op {
-        I::Reduce => !(1..=QUAD).contains(&intrinsic.indices.cluster_size()),
-        I::InclusiveScan | I::ExclusiveScan | I::VoteAny | I::VoteAll | I::VoteIeq | I::Elect | I::ElectAnyIr3 => true,
-        op => matches!(op, I::ReadFirstInvocation | I::ReadInvocationCondIr3),
-    }
+    matches!(
+        op,
+        I::Reduce
+            | I::InclusiveScan
+            | I::ExclusiveScan
+            | I::VoteAny
+            | I::VoteAll
+            | I::VoteIeq
+            | I::VoteFeq
+            | I::Elect
+            | I::ElectAnyIr3
+            | I::ReadFirstInvocation
+            | I::ReadInvocationCondIr3
+    )
 }
 
-/// Returns true if lanes read those of their quad. A device may then have helper lanes in other quads of the subgroup, and llvmpipe does.
-fn has_quad_operations(function: &Function) -> bool {
-    use IntrinsicOp as I;
+/// Returns true if an operation's result depends on lanes of other quads.
+fn is_beyond_quad(intrinsic: &Intrinsic) -> bool {
+    is_of_subgroup(intrinsic.op)
+        && (intrinsic.op != IntrinsicOp::Reduce || !(1..=QUAD).contains(&intrinsic.indices.cluster_size()))
+}
+
+/// Returns true if a shader has group operations other than those of a quad. With helper lanes their results are open: of these operations the
+/// specification says that helper lanes may be inactive (chapter Shaders, section Helper Invocations), and not of those of a quad.
+#[must_use]
+pub fn reads_subgroup(shader: &Shader) -> bool {
+    let function = &shader.entry;
     function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
-        InstrData::Intrinsic(it) => match it.op {
-            I::QuadBroadcast | I::QuadSwapHorizontal | I::QuadSwapVertical | I::QuadSwapDiagonal => true,
-            I::Reduce => (1..=QUAD).contains(&it.indices.cluster_size()),
-            _ => false,
-        },
+        InstrData::Intrinsic(it) => is_of_subgroup(it.op),
         _ => false,
     })
 }
 
-/// The locations of the inputs and outputs of a fragment shader.
-#[derive(Default)]
-struct Locations {
+/// Returns true if a shader has operations for which a device may have helper lanes: those of a quad, and derivatives. The specification
+/// (chapter Shaders, sections Quad Group Operations, Derivative Operations, Helper Invocations) has a device launch as many helper lanes as they
+/// need, and does not forbid more of them. llvmpipe has whole quads of helper lanes in the subgroup of a covered one.
+fn may_have_helpers(function: &Function) -> bool {
+    use IntrinsicOp as I;
+    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+        InstrData::Intrinsic(it) => {
+            matches!(it.op, I::QuadBroadcast | I::QuadSwapHorizontal | I::QuadSwapVertical | I::QuadSwapDiagonal)
+                || matches!(it.op, I::QuadVoteAny | I::QuadVoteAll)
+                || it.op.name().starts_with("dd")
+        }
+        InstrData::Tex(tex) => matches!(tex.op, TexOp::Tex | TexOp::Txb | TexOp::TexPrefetch | TexOp::Lod),
+        _ => false,
+    })
+}
+
+/// The name of the position.
+pub(super) const POSITION: &str = "VARYING_SLOT_POS";
+
+/// The kind of a stage's outputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    Color,
+    Varying,
+}
+
+/// The locations of the inputs and outputs of a shader.
+pub(super) struct Locations {
+    /// The names of locations of inputs and outputs, without their numbers.
+    names: [&'static str; 2],
+    output: Output,
     /// By the number of the input and the form in which it is read.
     inputs: BTreeMap<(i64, Option<(IntrinsicOp, u8)>), usize>,
-    colors: BTreeMap<i64, usize>,
+    outputs: BTreeMap<i64, usize>,
 }
 
 /// Gives each input and each output a location of its own, which is its number, too. Removes what has none.
 pub(super) fn locate(function: &mut Function, removed: &mut BTreeSet<String>) {
-    let mut locations = Locations::default();
     let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
-    for (block, instr) in all {
-        let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
-        let new = match intrinsic.op {
-            IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput => locations.input(function, intrinsic),
-            IntrinsicOp::StoreOutput => locations.color(function, intrinsic),
-            _ => continue,
-        };
-        match new {
-            Ok((name, number)) => {
-                // A constant of the value 0 that the access already has, or the base and the offset in one.
-                if let InstrData::Intrinsic(intrinsic) = &mut function.instrs[instr] {
-                    let semantics = Box::new(IoSemantics::of(&format!("{name}{number}")));
-                    intrinsic.indices.set(Index::IoSemantics(Some(semantics)));
-                    intrinsic.indices.set(Index::Base(number as i32));
-                }
-                let mut before = super::insert::Inserter::before(function, block, instr);
-                let zero = before.constant(0);
-                if let InstrData::Intrinsic(intrinsic) = &mut before.function.instrs[instr]
-                    && let Some(offset) = intrinsic.srcs.last_mut()
-                {
-                    *offset = zero;
-                }
-            }
-            Err(why) => {
-                removed.insert(why);
-                crate::generator::replace(function, block, instr);
-            }
-        }
-    }
+    Locations::new(["VARYING_SLOT_VAR", "FRAG_RESULT_DATA"], Output::Color).apply(function, &all, removed);
 }
 
 impl Locations {
+    pub fn new(names: [&'static str; 2], output: Output) -> Self {
+        Self { names, output, inputs: BTreeMap::new(), outputs: BTreeMap::new() }
+    }
+
+    /// Gives the inputs and outputs of these instructions their locations.
+    pub fn apply(&mut self, function: &mut Function, all: &[(Block, Instr)], removed: &mut BTreeSet<String>) {
+        for &(block, instr) in all {
+            let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
+            let new = match intrinsic.op {
+                IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput => self.input(function, intrinsic),
+                IntrinsicOp::StoreOutput => self.output(function, intrinsic),
+                _ => continue,
+            };
+            match new {
+                Ok((name, number)) => {
+                    // A constant of the value 0 that the access already has, or the base and the offset in one.
+                    if let InstrData::Intrinsic(intrinsic) = &mut function.instrs[instr] {
+                        let is_position = name == POSITION;
+                        let name = if is_position { name.to_owned() } else { format!("{name}{number}") };
+                        let semantics = Box::new(IoSemantics::of(&name));
+                        intrinsic.indices.set(Index::IoSemantics(Some(semantics)));
+                        intrinsic.indices.set(Index::Base(number as i32));
+                    }
+                    let mut before = super::insert::Inserter::before(function, block, instr);
+                    let zero = before.constant(0);
+                    if let InstrData::Intrinsic(intrinsic) = &mut before.function.instrs[instr]
+                        && let Some(offset) = intrinsic.srcs.last_mut()
+                    {
+                        *offset = zero;
+                    }
+                }
+                Err(why) => {
+                    removed.insert(why);
+                    crate::generator::replace(function, block, instr);
+                }
+            }
+        }
+    }
+
     fn input(&mut self, function: &Function, intrinsic: &Intrinsic) -> Result<(&'static str, usize), String> {
         let number = number(function, intrinsic).ok_or("inputs at a computed location")?;
         let name = intrinsic.indices.io_semantics().map(|io| io.location.to_string()).unwrap_or_default();
-        if !name.starts_with("VARYING_SLOT_VAR") {
+        if !name.starts_with(self.names[0]) {
             return Err(format!("the input `{name}`"));
         }
         let form = match intrinsic.op {
@@ -136,22 +189,28 @@ impl Locations {
         };
         let count = self.inputs.len();
         let location = *self.inputs.entry((number, form)).or_insert(count);
-        if location < INPUTS {
-            Ok(("VARYING_SLOT_VAR", location))
-        } else {
-            Err("inputs beyond the sixteenth".to_owned())
-        }
+        if location < INPUTS { Ok((self.names[0], location)) } else { Err("inputs beyond the sixteenth".to_owned()) }
     }
 
-    fn color(&mut self, function: &Function, intrinsic: &Intrinsic) -> Result<(&'static str, usize), String> {
+    fn output(&mut self, function: &Function, intrinsic: &Intrinsic) -> Result<(&'static str, usize), String> {
         let number = number(function, intrinsic).ok_or("outputs at a computed location")?;
         let name = intrinsic.indices.io_semantics().map(|io| io.location.to_string()).unwrap_or_default();
-        if !name.starts_with("FRAG_RESULT_DATA") && name != "FRAG_RESULT_COLOR" {
+        if self.output == Output::Varying && name == POSITION {
+            // Its type is that of floats.
+            let is_word = function.defs[intrinsic.srcs[0]].bit_size == 32;
+            let why = "a position of halves".to_owned();
+            return if is_word { Ok((POSITION, CAPTURED_POSITION as usize)) } else { Err(why) };
+        }
+        if !name.starts_with(self.names[1]) && (self.output != Output::Color || name != "FRAG_RESULT_COLOR") {
             return Err(format!("the output `{name}`"));
         }
-        let count = self.colors.len();
-        let location = *self.colors.entry(number).or_insert(count);
-        if location < COLORS { Ok(("FRAG_RESULT_DATA", location)) } else { Err("outputs beyond the eighth".to_owned()) }
+        let count = self.outputs.len();
+        let location = *self.outputs.entry(number).or_insert(count);
+        match self.output {
+            Output::Color if location >= COLORS => Err("outputs beyond the eighth".to_owned()),
+            Output::Varying if location >= INPUTS => Err("outputs beyond the sixteenth".to_owned()),
+            _ => Ok((self.names[1], location)),
+        }
     }
 }
 
@@ -250,13 +309,16 @@ fn flat_inputs(shader: &Shader) -> BTreeSet<u32> {
 /// Returns true if the specification gives all that a shader reads to helper lanes, too.
 fn allows_helpers(shader: &Shader) -> bool {
     let function = &shader.entry;
-    !function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
-        InstrData::Intrinsic(intrinsic) => matches!(
-            intrinsic.op,
-            IntrinsicOp::LoadSampleMaskIn | IntrinsicOp::LoadBarycentricCentroid | IntrinsicOp::LoadBarycentricSample
-        ),
-        _ => false,
-    })
+    !reads_subgroup(shader)
+        && !function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+            InstrData::Intrinsic(intrinsic) => matches!(
+                intrinsic.op,
+                IntrinsicOp::LoadSampleMaskIn
+                    | IntrinsicOp::LoadBarycentricCentroid
+                    | IntrinsicOp::LoadBarycentricSample
+            ),
+            _ => false,
+        })
 }
 
 /// The scissor rectangle of the covered pixels: x, y, width and height.

@@ -1,7 +1,7 @@
 //! Instructions that a preparation inserts.
 
 use ir3_compiler::nir::{
-    Alu, AluSrc, Block, CfNode, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
+    Alu, AluSrc, Block, CfNode, Def, Function, Index, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Op, Stage,
 };
 use smallvec::SmallVec;
 
@@ -17,6 +17,14 @@ impl<'a> Inserter<'a> {
     /// Inserts before an instruction of a block.
     pub fn before(function: &'a mut Function, block: Block, instr: Instr) -> Self {
         let at = function.blocks[block].instrs.iter().position(|&it| it == instr).unwrap_or(0);
+        Self { function, block, at }
+    }
+
+    /// Inserts at the end of a block, before its jump.
+    pub fn at_end(function: &'a mut Function, block: Block) -> Self {
+        let instrs = &function.blocks[block].instrs;
+        let jump = instrs.last().is_some_and(|&last| matches!(function.instrs[last], InstrData::Jump(_)));
+        let at = instrs.len() - usize::from(jump);
         Self { function, block, at }
     }
 
@@ -75,6 +83,46 @@ impl<'a> Inserter<'a> {
         self.insert(count, |def| InstrData::Const { def, values })
     }
 
+    /// An operation on one component of a value.
+    pub fn component(&mut self, op: Op, value: Def, component: u8) -> Def {
+        self.operation(op, 1, std::iter::once(AluSrc::scalar(value, component)).collect())
+    }
+
+    /// Inserts a store of a word to a buffer: the word, the buffer, and its place in bytes and in words.
+    pub fn store(&mut self, srcs: &[Def; 4]) {
+        let data = InstrData::Intrinsic(Intrinsic {
+            op: IntrinsicOp::StoreSsboIr3,
+            def: None,
+            srcs: srcs.iter().copied().collect(),
+            indices: Indices::from([Index::WriteMask(1), Index::AlignMul(4)]),
+            variable: None,
+        });
+        self.function.insert(self.block, self.at, data);
+        self.at += 1;
+    }
+
+    /// The number of the lane in its workgroup, its quad or its draw.
+    pub fn lane(&mut self, stage: Stage) -> Def {
+        match stage {
+            Stage::Vertex => {
+                let vertex = self.load(IntrinsicOp::LoadVertexIdZeroBase, 1);
+                let instance = self.load(IntrinsicOp::LoadInstanceId, 1);
+                let vertices = self.constant(super::vertices::VERTICES);
+                let first = self.alu(Op::Imul, [instance, vertices]);
+                self.alu(Op::Iadd, [vertex, first])
+            }
+            Stage::Fragment => {
+                // The number of the pixel: its place is 0.5 or 1.5.
+                let place = self.load(IntrinsicOp::LoadFragCoord, 4);
+                let [x, y] = [0, 1].map(|component| self.component(Op::F2u32, place, component));
+                let one = self.constant(1);
+                let row = self.alu(Op::Ishl, [y, one]);
+                self.alu(Op::Iadd, [x, row])
+            }
+            _ => self.load(IntrinsicOp::LoadLocalInvocationIndex, 1),
+        }
+    }
+
     /// A load of a system value.
     fn load(&mut self, op: IntrinsicOp, components: u8) -> Def {
         self.insert(components, |def| {
@@ -99,21 +147,12 @@ pub(super) struct LaneNumbers {
 }
 
 /// Inserts the numbers of the lane at the beginning of a function.
-pub(super) fn lane_numbers(function: &mut Function, is_fragment: bool, lanes: u32) -> Option<LaneNumbers> {
+pub(super) fn lane_numbers(function: &mut Function, stage: Stage, lanes: u32) -> Option<LaneNumbers> {
     let mut begin = Inserter::at_beginning(function)?;
-    if is_fragment {
-        // The number of the pixel: its place is 0.5 or 1.5.
-        let place = begin.load(IntrinsicOp::LoadFragCoord, 4);
-        let [x, y] = [0, 1].map(|component| {
-            let srcs = std::iter::once(AluSrc::scalar(place, component)).collect();
-            begin.operation(Op::F2u32, 1, srcs)
-        });
-        let one = begin.constant(1);
-        let row = begin.alu(Op::Ishl, [y, one]);
-        let number = begin.alu(Op::Iadd, [x, row]);
-        return Some(LaneNumbers { of_all: number, of_group: number });
+    let own = begin.lane(stage);
+    if stage != Stage::Compute {
+        return Some(LaneNumbers { of_all: own, of_group: own });
     }
-    let own = begin.load(IntrinsicOp::LoadLocalInvocationIndex, 1);
     let group = begin.load(IntrinsicOp::LoadWorkgroupId, 3);
     let lanes = begin.constant(lanes);
     let first = begin.alu(Op::Imul, [group, lanes]);

@@ -1,5 +1,6 @@
-//! A job for a device: a module, its dispatch or its draw, and the contents of its resources.
+//! A job for a device: a module, its dispatch, its draw or the draw that is captured, and the contents of its resources.
 
+use super::vertices::{self, CAPTURED_WORDS, Capture};
 use super::{fragments, vertex};
 use crate::spirv::{Described, Descriptor, Module, PUSHED_WORDS, TexelDim, TexelFormat, TexelShape};
 use ir3_compiler::nir::{ImageDim, Shader, Stage};
@@ -154,7 +155,7 @@ struct Draw {
     is_front: bool,
 }
 
-/// A job: a dispatch, or a draw of one quad.
+/// A job: a dispatch, a draw of one quad, or a draw of vertices that is captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The module.
@@ -166,6 +167,7 @@ pub struct Job {
     groups: [u32; 3],
     pushed: Vec<u32>,
     draw: Option<Draw>,
+    capture: Option<Capture>,
 }
 
 impl Job {
@@ -181,7 +183,15 @@ impl Job {
             scissor: fragments::scissor(!env.helpers.unwrap_or_default() & 0xf),
             is_front: env.system.get("FrontFace.0").is_none_or(|values| values == &[0]),
         });
-        Self { module: module.words(), resources, heads, groups: [groups, 1, 1], pushed, draw }
+        let capture = vertices::is_captured(shader).then(|| Capture::new(module.inputs(), env));
+        Self { module: module.words(), resources, heads, groups: [groups, 1, 1], pushed, draw, capture }
+    }
+
+    /// The words that are captured of all vertices, after each other.
+    #[must_use]
+    pub fn captured_words(&self) -> usize {
+        let count = CAPTURED_WORDS * vertices::VERTICES * vertices::INSTANCES;
+        if self.capture.is_some() { count as usize } else { 0 }
     }
 
     /// The colour attachments.
@@ -194,7 +204,7 @@ impl Job {
     #[must_use]
     pub fn answer_words(&self) -> usize {
         let written = self.resources.iter().filter(|it| it.memory().is_some());
-        written.map(|it| it.words.len()).sum::<usize>() + COLOR_WORDS * self.colors() as usize
+        written.map(|it| it.words.len()).sum::<usize>() + COLOR_WORDS * self.colors() as usize + self.captured_words()
     }
 
     /// The bytes that the worker reads.
@@ -208,10 +218,19 @@ impl Job {
         words.extend([count(draw.vertex.len()), draw.colors]);
         words.extend(draw.scissor);
         words.push(draw.is_front.into());
+        let none = Capture::default();
+        let capture = self.capture.as_ref().unwrap_or(&none);
+        let [count_of, instances] =
+            if self.capture.is_some() { [vertices::VERTICES, vertices::INSTANCES] } else { [0; 2] };
+        let stride = if self.capture.is_some() { CAPTURED_WORDS } else { 0 };
+        words.extend([count_of, instances, capture.first, stride]);
+        words.extend([count(capture.attributes.len()), count(capture.data.len())]);
         words.extend(self.heads.iter().flatten());
         words.extend(&self.module);
         words.extend(&self.pushed);
         words.extend(&draw.vertex);
+        words.extend(&capture.attributes);
+        words.extend(&capture.data);
         self.resources.iter().for_each(|it| words.extend(&it.words));
         words[0] = count(words.len() - 1);
         words.into_iter().flat_map(u32::to_le_bytes).collect()

@@ -1,6 +1,7 @@
 //! Programs whose meaning the specification of Vulkan decides.
 //!
-//! A program becomes a compute shader of one wave, or a fragment shader of one quad ([`fragments`](super::fragments)), without accesses beyond its
+//! A program becomes a compute shader of one wave, a fragment shader of one quad ([`fragments`](super::fragments)), or a vertex shader of the
+//! vertices of one wave ([`vertices`](super::vertices)), without accesses beyond its
 //! buffers and images ([`texels`](super::texels)), and without races if each lane has a part of each buffer for itself. The changes are changes
 //! of the program: the interpreter runs, and the device gets, what is returned.
 //!
@@ -14,7 +15,7 @@
 
 use super::flush::flush;
 use super::insert::{Inserter, LaneNumbers, lane_numbers};
-use super::{fragments, texels};
+use super::{fragments, texels, vertices};
 use crate::generator::replace;
 use crate::spirv::{Modes, Module, descriptor_operand};
 use crate::vulkan::Properties;
@@ -107,23 +108,26 @@ pub fn groups_of(shader: &Shader) -> u32 {
 /// The lanes of a prepared program, or of one of its workgroups.
 #[must_use]
 pub fn lanes_of(shader: &Shader) -> u32 {
-    if shader.stage == Stage::Fragment {
-        return fragments::QUAD;
+    match shader.stage {
+        Stage::Fragment => fragments::QUAD,
+        Stage::Vertex => LANES,
+        _ => shader.info.workgroup_size.unwrap_or([LANES, 1, 1]).iter().product(),
     }
-    shader.info.workgroup_size.unwrap_or([LANES, 1, 1]).iter().product()
 }
 
-/// Prepares a compute or fragment shader for a device.
+/// Prepares a compute, vertex or fragment shader for a device.
 ///
 /// # Errors
 /// Names what of the program has no form for a device.
 pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparation) -> Result<Prepared, String> {
     let Preparation { layout, flushes } = preparation;
-    let is_fragment = shader.stage == Stage::Fragment;
-    match shader.stage {
+    let stage = shader.stage;
+    match stage {
         Stage::Compute => {}
         Stage::Fragment if properties.draws => {}
         Stage::Fragment => return Err("a fragment shader: the device does not draw".to_owned()),
+        Stage::Vertex if properties.captures => {}
+        Stage::Vertex => return Err("a vertex shader: the device has no transform feedback".to_owned()),
         stage => return Err(format!("a shader of the stage {stage}")),
     }
     let mut shader = shader.clone();
@@ -131,7 +135,7 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
     let function = &mut shader.entry;
     let all: Vec<(Block, Instr)> = function.instrs_in_order().collect();
     for &(block, instr) in &all {
-        if let Some(name) = undecided(function, &function.instrs[instr], is_fragment) {
+        if let Some(name) = undecided(function, &function.instrs[instr], stage) {
             replace(function, block, instr);
             replaced.insert(name);
         }
@@ -147,8 +151,10 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
             replaced.insert("modifiers of floats in local arrays".to_owned());
         }
     }
-    if is_fragment {
-        fragments::locate(&mut shader.entry, &mut replaced);
+    match stage {
+        Stage::Fragment => fragments::locate(&mut shader.entry, &mut replaced),
+        Stage::Vertex => vertices::locate(&mut shader.entry, &mut replaced),
+        _ => {}
     }
     settle(&mut shader, &properties.lacking(), &mut replaced)?;
     let decoded = Decoded::new(&shader).map_err(|why| format!("the interpreter does not support {}", why.what))?;
@@ -157,12 +163,13 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
         return Err("operations on subgroups: the device has no maximal reconvergence".to_owned());
     }
     let lanes = match sees_others {
-        _ if is_fragment => fragments::QUAD,
+        _ if stage == Stage::Fragment => fragments::QUAD,
+        _ if stage == Stage::Vertex => LANES,
         true => properties.subgroup_size.clamp(1, LANES),
         false => LANES,
     };
     let info = &mut shader.info;
-    if !is_fragment {
+    if stage == Stage::Compute {
         info.workgroup_size = Some([lanes, 1, 1]);
         info.workgroup_size_variable = false;
     }
@@ -176,14 +183,14 @@ pub fn prepare(shader: &Shader, properties: &Properties, preparation: Preparatio
         flush(&mut shader.entry);
     }
     let info = &mut shader.info;
-    if !is_fragment {
+    if stage == Stage::Compute {
         let (bytes, stride) = layout.part(SHARED_BYTES);
         info.shared_size = bytes + BEYOND + lanes * stride;
     }
-    let (scratch, stage) = (info.scratch_size, shader.stage);
+    let scratch = info.scratch_size;
     let function = &mut shader.entry;
     let is_private = layout == Layout::Private;
-    let lane = if is_private { lane_numbers(function, is_fragment, lanes) } else { None };
+    let lane = if is_private { lane_numbers(function, stage, lanes) } else { None };
     Bounds { layout, scratch, lane }.bound(function);
     texels::bound(function, stage, lane.map(|lane| lane.of_all), &mut replaced);
     // A descriptor has one shape, that of its first access.
@@ -218,7 +225,7 @@ fn settle(
 }
 
 /// The name of an operation whose result the specification does not give, or that has another meaning here.
-fn undecided(function: &Function, data: &InstrData, is_fragment: bool) -> Option<String> {
+fn undecided(function: &Function, data: &InstrData, stage: Stage) -> Option<String> {
     use IntrinsicOp as I;
     let intrinsic = match data {
         InstrData::Tex(tex) => return texels::undecided_texture(function, tex),
@@ -227,12 +234,19 @@ fn undecided(function: &Function, data: &InstrData, is_fragment: bool) -> Option
         _ => return None,
     };
     let name = intrinsic.op.name();
+    if stage == Stage::Vertex
+        && let Some(name) = vertices::undecided(intrinsic)
+    {
+        return Some(name);
+    }
     if name.contains("image") {
         let is_open = intrinsic.op.is_atomic() && is_float_atomic(intrinsic);
         let of_floats = is_open.then(|| "atomics of floats".to_owned());
         return of_floats.or_else(|| texels::undecided_image(function, intrinsic));
     }
-    if is_fragment && let Some(name) = fragments::undecided(function, intrinsic) {
+    if stage == Stage::Fragment
+        && let Some(name) = fragments::undecided(function, intrinsic)
+    {
         return Some(name);
     }
     let has_op = intrinsic.indices.get(IndexKind::ReductionOp).is_some();
@@ -424,14 +438,21 @@ mod tests {
     fn properties() -> Properties {
         let floats = FloatModes { rounds_to_even: [true; 3], ..FloatModes::default() };
         let all = (0..7000).filter(|&number| Capability::from_u32(number).is_some_and(|it| it != Capability::Float64));
-        Properties { subgroup_size: 8, floats, capabilities: all.collect(), reconverges: true, draws: true }
+        Properties {
+            subgroup_size: 8,
+            floats,
+            capabilities: all.collect(),
+            reconverges: true,
+            draws: true,
+            captures: true,
+        }
     }
 
     /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no other part.
     #[test]
     fn prepared_programs_stay_in_their_buffers() {
         let features = Features { global: false, ..Features::ALL.for_driver() };
-        let (mut accesses, mut texels, mut quads, mut replaced) = (0, 0, 0, BTreeSet::new());
+        let (mut accesses, mut texels, mut quads, mut vertex_count, mut replaced) = (0, 0, 0, 0, BTreeSet::new());
         for (seed, profile) in (0..300).zip(Profile::ALL.into_iter().cycle()) {
             let layout = if seed % 2 == 0 { Layout::Shared } else { Layout::Private };
             let shader = from_seed(seed, profile, features).shader;
@@ -452,9 +473,16 @@ mod tests {
                 env.system.insert(format!("BaseWorkgroupId.{component}"), vec![0]);
                 env.system.insert(format!("NumWorkgroups.{component}"), vec![count]);
             }
-            if shader.stage == Stage::Fragment {
-                fragments::environment(&mut env, &prepared.shader).expect("an environment");
-                quads += 1;
+            match shader.stage {
+                Stage::Fragment => {
+                    fragments::environment(&mut env, &prepared.shader).expect("an environment");
+                    quads += 1;
+                }
+                Stage::Vertex => {
+                    vertices::environment(&mut env, &prepared.shader);
+                    vertex_count += 1;
+                }
+                _ => {}
             }
             let (_, trace) = Scratch::default().traced(|scratch| decoded.run(&env, env.fuel(), scratch));
             let mut owners: FxHashMap<(String, u32), u8> = FxHashMap::default();
@@ -477,7 +505,10 @@ mod tests {
                 }
             }
         }
-        assert!(accesses > 10_000 && texels > 100 && quads > 30, "{accesses}, {texels}, {quads}");
+        assert!(
+            accesses > 10_000 && texels > 100 && quads > 30 && vertex_count > 20,
+            "{accesses}, {texels}, {quads}, {vertex_count}"
+        );
         for name in ["`fsin`, which is not exact", "textures with `comparator`", "images of dimension Cube"] {
             assert!(replaced.contains(name), "{replaced:?}");
         }

@@ -1,6 +1,6 @@
 //! The vertex shader of a draw: a triangle that covers the framebuffer, and the values of inputs at its corners.
 
-use crate::spirv::FragmentInput;
+use crate::spirv::StageInput;
 use ir3_semantics::environment::env::Env;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
@@ -14,7 +14,7 @@ const CORNERS: [[f32; 2]; 3] = [[-2.0, -2.0], [6.0, -2.0], [-2.0, 6.0]];
 const DEPTH: f32 = 0.5;
 
 /// The values of an input's component at the corners: those of its plane in the environment, or its word at each of them.
-fn at_corners(env: &Env, input: FragmentInput, component: u32) -> [u32; 3] {
+fn at_corners(env: &Env, input: StageInput, component: u32) -> [u32; 3] {
     let planes = env.varying(4 * input.location + component, 0);
     if !input.is_float {
         return [planes[0]; 3];
@@ -25,7 +25,7 @@ fn at_corners(env: &Env, input: FragmentInput, component: u32) -> [u32; 3] {
 
 /// The words of the vertex shader.
 #[must_use]
-pub(super) fn shader(inputs: &[FragmentInput], env: &Env) -> Vec<u32> {
+pub(super) fn shader(inputs: &[StageInput], env: &Env) -> Vec<u32> {
     let mut b = Builder::new();
     b.set_version(1, 3);
     b.capability(Capability::Shader);
@@ -101,14 +101,14 @@ mod tests {
     fn corners_are_of_the_plane() {
         let planes = [1.5_f32, 0.25, -0.5].map(f32::to_bits);
         let env = Env { varyings: [(5, planes)].into(), ..Env::from_seed(1) };
-        let corners = |is_float| at_corners(&env, FragmentInput { location: 1, is_float }, 1);
+        let corners = |is_float| at_corners(&env, StageInput { location: 1, is_float }, 1);
         assert_eq!(corners(true).map(f32::from_bits), [2.0, 4.0, -2.0]);
         assert_eq!(corners(false), [1.5_f32.to_bits(); 3]);
     }
 
     #[test]
     fn the_module_has_all_inputs() {
-        let inputs = [FragmentInput { location: 0, is_float: true }, FragmentInput { location: 3, is_float: false }];
+        let inputs = [StageInput { location: 0, is_float: true }, StageInput { location: 3, is_float: false }];
         let module = rspirv::dr::load_words(shader(&inputs, &Env::from_seed(1))).expect("a module");
         let locations = module.annotations.iter().filter_map(|it| match &it.operands[1..] {
             [Operand::Decoration(Decoration::Location), Operand::LiteralBit32(location)] => Some(*location),

@@ -119,11 +119,6 @@ impl Decoded {
         self.code.textures.iter().any(|texture| texture.derivatives)
     }
 
-    /// Returns true if lanes read values of other lanes, other than by derivatives.
-    pub fn reads_lanes(&self) -> bool {
-        self.code.lanes.iter().any(|lanes| !matches!(lanes.kind, op::LaneKind::Derivative { .. }))
-    }
-
     /// Its accesses to memory that other waves see, barriers and fences, in the order of the code.
     pub fn ordered_code(&self) -> Vec<OrderedCode> {
         let access = |number: u32| {

@@ -75,8 +75,9 @@ fn serve(device: &Device) -> io::Result<()> {
     out.flush()?;
     let mut input = io::stdin().lock();
     while let Some(job) = job::read(&mut input)? {
-        let (outcome, words) = match device.execute(&job) {
-            Ok((first, second)) if first == second => (Outcome::new(Kind::Executed, ""), first),
+        let mut clock = Clock::start();
+        let (outcome, words) = match device.execute(&job, &mut clock) {
+            Ok((first, second)) if first == second => (Outcome::new(Kind::Executed, clock.text()), first),
             Ok((first, second)) => {
                 let differ = first.iter().zip(&second).filter(|(a, b)| a != b).count();
                 let why = format!("{differ} words of the second execution differ from the first");
@@ -96,11 +97,50 @@ fn serve(device: &Device) -> io::Result<()> {
     Ok(())
 }
 
+/// The CPU time of the process for the pipeline of a job, for its two executions, and for all else, in microseconds.
+struct Clock {
+    last: u128,
+    parts: [u128; 4],
+}
+
+impl Clock {
+    const PIPELINE: usize = 0;
+    const FIRST: usize = 1;
+    const SECOND: usize = 2;
+    const REST: usize = 3;
+
+    fn start() -> Self {
+        Self { last: cpu_time(), parts: [0; 4] }
+    }
+
+    /// Adds the time since the last call to a part.
+    fn stop(&mut self, part: usize) {
+        let now = cpu_time();
+        self.parts[part] += now.saturating_sub(self.last);
+        self.last = now;
+    }
+
+    fn text(&self) -> String {
+        self.parts.map(|part| part.to_string()).join(" ")
+    }
+}
+
+/// The CPU time of the process, in microseconds.
+fn cpu_time() -> u128 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives until the end of the call. Without this clock it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+    (seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())).as_micros()
+}
+
 /// A device that executes jobs.
 pub struct Device {
     pub driver: Driver,
     queue: vk::Queue,
     pub commands: vk::CommandPool,
+    /// The functions of transform feedback, if vertex shaders can be executed: they are captured, and store to buffers.
+    pub feedback: Option<ash::ext::transform_feedback::Device>,
     time: Duration,
 }
 
@@ -126,7 +166,12 @@ impl Device {
             (driver.device.get_device_queue(driver.family, 0), driver.device.create_command_pool(&info, None))
         };
         let commands = commands.map_err(|error| format!("vkCreateCommandPool: {error:?}"))?;
-        Ok(Self { driver, queue, commands, time: options.time })
+        let features = &driver.features;
+        let captures = features.transform_feedback.transform_feedback != vk::FALSE
+            && features.v13.dynamic_rendering != vk::FALSE
+            && features.core.vertex_pipeline_stores_and_atomics != vk::FALSE;
+        let feedback = captures.then(|| ash::ext::transform_feedback::Device::new(&driver.instance, &driver.device));
+        Ok(Self { driver, queue, commands, feedback, time: options.time })
     }
 
     /// The properties that the meaning of a program depends on: `NAME=VALUE`, with a space between two. Modes of floats are lists of widths,
@@ -145,13 +190,14 @@ impl Device {
         });
         let capabilities: Vec<String> = all.map(|number| number.to_string()).collect();
         format!(
-            "subgroup-size={} to-even={} denormals={} specials={} reconverges={} draws={} capabilities={}",
+            "subgroup-size={} to-even={} denormals={} specials={} reconverges={} draws={} captures={} capabilities={}",
             self.driver.subgroup_size,
             widths(controls.rounds_to_even),
             widths(controls.keeps_denormals),
             widths(controls.keeps_specials),
             self.driver.features.reconvergence.shader_maximal_reconvergence,
             u8::from(self.draws()),
+            u8::from(self.feedback.is_some()),
             capabilities.join(",")
         )
     }
@@ -163,20 +209,25 @@ impl Device {
     }
 
     /// Executes a job twice, from the same contents. Returns the contents of the resources that it may write, and of the colour
-    /// attachments, after each.
-    fn execute(&self, job: &Job) -> Result<(Vec<u32>, Vec<u32>), Outcome> {
+    /// attachments or the captured vertices, after each.
+    fn execute(&self, job: &Job, clock: &mut Clock) -> Result<(Vec<u32>, Vec<u32>), Outcome> {
         let module = self.module(&job.module)?;
         let vertex = job.draw.as_ref().map(|draw| self.module(&draw.vertex)).transpose()?;
         let [entry] = &module.entries[..] else {
             return Err(Outcome::new(Kind::Unsupported, "a module without one entry point"));
         };
-        let stage = Stage::of(entry.model, vertex.as_ref())?;
+        let stage = Stage::of(entry.model, vertex.as_ref(), job.capture.is_some())?;
         if matches!(stage, Stage::Fragment { .. }) && !self.draws() {
             return Err(Outcome::new(Kind::Unsupported, "the device does not draw, or has no stores of fragments"));
         }
+        if matches!(stage, Stage::Vertex) && self.feedback.is_none() {
+            return Err(Outcome::new(Kind::Unsupported, "the device captures no vertices, or has no stores of them"));
+        }
         let bindings = module.bindings(&[entry]).map_err(|why| Outcome::new(Kind::Invalid, why))?;
         let mut objects = Objects::new(&self.driver.device);
+        clock.stop(Clock::REST);
         self.pipeline(&mut objects, job, &module, stage, &bindings)?;
+        clock.stop(Clock::PIPELINE);
         let places = self.memory(&mut objects, job, &bindings)?;
         self.images(&mut objects, job)?;
         let sets = self.descriptors(&mut objects, job, &bindings, &places)?;
@@ -184,8 +235,12 @@ impl Device {
         // SAFETY: the structure lives until the end of the call.
         let fence = unsafe { self.driver.device.create_fence(&vk::FenceCreateInfo::default(), None) };
         objects.fence = fence.map_err(|error| failed("vkCreateFence", error))?;
+        clock.stop(Clock::REST);
         let submit = || self.submit(&objects, job, &places, commands);
-        let both = submit().and_then(|first| Ok((first, submit()?)));
+        let both = submit().and_then(|first| {
+            clock.stop(Clock::FIRST);
+            Ok((first, submit()?))
+        });
         let (first, second) = match both {
             Ok(both) => both,
             Err(outcome) => {
@@ -194,8 +249,11 @@ impl Device {
                 return Err(outcome);
             }
         };
+        clock.stop(Clock::SECOND);
         // SAFETY: the device has executed the commands, and the pool made them.
         unsafe { self.driver.device.free_command_buffers(self.commands, &[commands]) };
+        drop(objects);
+        clock.stop(Clock::REST);
         Ok((first, second))
     }
 
@@ -227,7 +285,9 @@ impl Device {
         // device executes nothing at this time.
         let of = |place: &Place| (mapped.wrapping_add(place.offset as usize).cast::<u32>(), place.bytes as usize / 4);
         let resources = job.resources.iter().map(|it| &it.words[..]);
-        for (words, place) in resources.chain(std::iter::repeat(&[][..])).zip(places) {
+        let attributes = job.capture.iter().map(|capture| &capture.data[..]);
+        let all = resources.chain([&[][..]]).chain(attributes).chain(std::iter::repeat(&[][..]));
+        for (words, place) in all.zip(places) {
             let (first, count) = of(place);
             let into = unsafe { std::slice::from_raw_parts_mut(first, count) };
             into.fill(0);
@@ -253,7 +313,10 @@ impl Device {
         let mut words = Vec::new();
         let written = job.resources.iter().zip(places).filter(|(it, _)| it.kind.is_written());
         let written = written.map(|(it, place)| (place, it.words.len()));
-        let attachments = places[job.resources.len() + 1..].iter().map(|place| (place, place.bytes as usize / 4));
+        // The attributes are no part of the answer.
+        let attributes = usize::from(job.capture.is_some());
+        let rest = places[job.resources.len() + 1 + attributes..].iter();
+        let attachments = rest.map(|place| (place, place.bytes as usize / 4));
         for (place, count) in written.chain(attachments) {
             let (first, _) = of(place);
             words.extend_from_slice(unsafe { std::slice::from_raw_parts(first, count) });

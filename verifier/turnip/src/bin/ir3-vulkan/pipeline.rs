@@ -1,9 +1,9 @@
-//! The pipeline of a job: a compute shader, or a fragment shader after a vertex shader of the job.
+//! The pipeline of a job: a compute shader, a fragment shader after a vertex shader of the job, or a vertex shader whose outputs are captured.
 
 #![allow(unsafe_code)]
 
 use crate::execute::{Device, failed};
-use crate::job::Job;
+use crate::job::{Draw, Job};
 use crate::resources::Objects;
 use ash::vk;
 use ir3_turnip::module::{Binding, Module};
@@ -29,6 +29,7 @@ pub enum Stage<'a> {
         /// The vertex shader.
         vertex: &'a Module,
     },
+    Vertex,
 }
 
 impl<'a> Stage<'a> {
@@ -36,8 +37,10 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// If a job has no such stage.
-    pub fn of(model: ExecutionModel, vertex: Option<&'a Module>) -> Result<Self, Outcome> {
+    pub fn of(model: ExecutionModel, vertex: Option<&'a Module>, is_captured: bool) -> Result<Self, Outcome> {
         match (model, vertex) {
+            (ExecutionModel::Vertex, None) if is_captured => Ok(Self::Vertex),
+            _ if is_captured => Err(Outcome::new(Kind::Unsupported, format!("an entry point of {model:?} to capture"))),
             (ExecutionModel::GLCompute, None) => Ok(Self::Compute),
             (ExecutionModel::Fragment, Some(vertex)) if vertex.entries.len() == 1 => Ok(Self::Fragment { vertex }),
             (model, vertex) => {
@@ -51,18 +54,27 @@ impl<'a> Stage<'a> {
         match self {
             Self::Compute => vk::ShaderStageFlags::COMPUTE,
             Self::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
+            Self::Vertex => vk::ShaderStageFlags::VERTEX,
         }
     }
 }
 
 /// The stage of the shader of a job.
 pub fn stage_flags(job: &Job) -> vk::ShaderStageFlags {
-    if job.draw.is_some() { vk::ShaderStageFlags::FRAGMENT } else { vk::ShaderStageFlags::COMPUTE }
+    match (&job.capture, &job.draw) {
+        (Some(_), _) => vk::ShaderStageFlags::VERTEX,
+        (None, Some(_)) => vk::ShaderStageFlags::FRAGMENT,
+        (None, None) => vk::ShaderStageFlags::COMPUTE,
+    }
 }
 
 /// The point to which the pipeline of a job is bound.
 pub fn bind_point(job: &Job) -> vk::PipelineBindPoint {
-    if job.draw.is_some() { vk::PipelineBindPoint::GRAPHICS } else { vk::PipelineBindPoint::COMPUTE }
+    if job.draw.is_some() || job.capture.is_some() {
+        vk::PipelineBindPoint::GRAPHICS
+    } else {
+        vk::PipelineBindPoint::COMPUTE
+    }
 }
 
 impl Device {
@@ -123,8 +135,9 @@ impl Device {
                     .stage(vk::ShaderStageFlags::VERTEX)
                     .module(first)
                     .name(&vertex.entries[0].name);
-                self.graphics(objects, job, [first, own])
+                self.graphics(objects, job, &[first, own])
             }
+            Stage::Vertex => self.graphics(objects, job, &[own]),
         }
     }
 
@@ -137,14 +150,19 @@ impl Device {
         Ok(shader)
     }
 
-    /// A pipeline that draws triangles onto the colour attachments of a job.
+    /// A pipeline that draws triangles onto the colour attachments of a job, or lines that are captured and not drawn.
     fn graphics(
         &self,
         objects: &mut Objects<'_>,
         job: &Job,
-        stages: [vk::PipelineShaderStageCreateInfo<'_>; 2],
+        stages: &[vk::PipelineShaderStageCreateInfo<'_>],
     ) -> Result<(), Outcome> {
-        let Some(draw) = &job.draw else { return Ok(()) };
+        let none = Draw { vertex: Vec::new(), attachments: 0, scissor: [0, 0, PIXELS, PIXELS], is_front: true };
+        let draw = job.draw.as_ref().unwrap_or(&none);
+        let attributes = job.capture.as_ref().map_or(&[][..], |capture| &capture.attributes);
+        if attributes.len() > self.driver.limits.max_vertex_input_attributes as usize {
+            return Err(Outcome::new(Kind::Unsupported, format!("{} attributes", attributes.len())));
+        }
         let most = self.driver.limits.max_color_attachments;
         if draw.attachments > most {
             let what = format!("{} colour attachments: the device has {most}", draw.attachments);
@@ -153,9 +171,21 @@ impl Device {
         let count = draw.attachments as usize;
         let formats = vec![COLOR; count];
         let mut rendering = vk::PipelineRenderingCreateInfo::default().color_attachment_formats(&formats);
-        let input = vk::PipelineVertexInputStateCreateInfo::default();
-        let assembly =
-            vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::TRIANGLE_LIST);
+        let bindings = [vk::VertexInputBindingDescription::default().stride(16 * attributes.len() as u32)];
+        let list: Vec<_> = attributes
+            .iter()
+            .zip(0..)
+            .map(|(&location, number)| {
+                vk::VertexInputAttributeDescription::default().location(location).format(COLOR).offset(16 * number)
+            })
+            .collect();
+        let mut input = vk::PipelineVertexInputStateCreateInfo::default();
+        if !list.is_empty() {
+            input = input.vertex_binding_descriptions(&bindings).vertex_attribute_descriptions(&list);
+        }
+        let lines = job.capture.is_some();
+        let topology = if lines { vk::PrimitiveTopology::LINE_LIST } else { vk::PrimitiveTopology::TRIANGLE_LIST };
+        let assembly = vk::PipelineInputAssemblyStateCreateInfo::default().topology(topology);
         let [first, side] = VIEWPORT;
         let viewports =
             [vk::Viewport { x: first, y: first, width: side, height: side, min_depth: 0.0, max_depth: 1.0 }];
@@ -171,6 +201,7 @@ impl Device {
             .polygon_mode(vk::PolygonMode::FILL)
             .cull_mode(vk::CullModeFlags::NONE)
             .front_face(front)
+            .rasterizer_discard_enable(lines)
             .line_width(1.0);
         let samples =
             vk::PipelineMultisampleStateCreateInfo::default().rasterization_samples(vk::SampleCountFlags::TYPE_1);
@@ -181,7 +212,7 @@ impl Device {
         ];
         let blend = vk::PipelineColorBlendStateCreateInfo::default().attachments(&blends);
         let info = [vk::GraphicsPipelineCreateInfo::default()
-            .stages(&stages)
+            .stages(stages)
             .vertex_input_state(&input)
             .input_assembly_state(&assembly)
             .viewport_state(&viewport)

@@ -3,11 +3,12 @@
 #![allow(unsafe_code)]
 
 use crate::execute::{Device, failed};
-use crate::job::Job;
+use crate::job::{Capture, Job};
 use crate::pipeline::{PIXELS, bind_point, stage_flags};
 use crate::resources::{Image, Objects, Place, all_of};
 use ash::vk;
 use ir3_turnip::outcome::{Kind, Outcome};
+use std::ptr;
 
 /// The words of a pixel that nothing has drawn.
 pub const CLEAR: [u32; 4] = [0xc1ea_0000, 0xc1ea_0001, 0xc1ea_0002, 0xc1ea_0003];
@@ -59,9 +60,10 @@ impl Device {
                 if !constants.is_empty() {
                     device.cmd_push_constants(commands, objects.layout, stage_flags(job), 0, &constants);
                 }
-                match &job.draw {
-                    None => device.cmd_dispatch(commands, x, y, z),
-                    Some(_) => self.draw(commands, objects),
+                match (&job.capture, &job.draw) {
+                    (Some(capture), _) => self.capture(commands, objects, capture, attachments),
+                    (None, None) => device.cmd_dispatch(commands, x, y, z),
+                    (None, Some(_)) => self.draw(commands, objects),
                 }
                 self.after_all(commands);
                 let written = objects.images.iter().filter(|(number, _)| job.resources[**number].kind.is_written());
@@ -98,6 +100,37 @@ impl Device {
         unsafe {
             device.cmd_begin_rendering(commands, &info);
             device.cmd_draw(commands, 3, 1, 0, 0);
+            device.cmd_end_rendering(commands);
+        }
+    }
+
+    /// Draws lines, whose vertices are captured: the attributes are in the first place, what is captured in the second one.
+    ///
+    /// # Safety
+    /// As of [`after_all`](Self::after_all); the device made the objects.
+    unsafe fn capture(&self, commands: vk::CommandBuffer, objects: &Objects<'_>, capture: &Capture, places: &[Place]) {
+        let (device, [attributes, captured]) = (&self.driver.device, places) else { return };
+        let Some(feedback) = &self.feedback else { return };
+        let extent = vk::Extent2D { width: PIXELS, height: PIXELS };
+        let info = vk::RenderingInfo::default()
+            .render_area(vk::Rect2D { offset: vk::Offset2D::default(), extent })
+            .layer_count(1);
+        let (buffer, none, functions) = ([objects.buffer], ptr::null(), feedback.fp());
+        // SAFETY: as the caller guarantees; the structures live until the end of the calls. No counter buffers are given.
+        unsafe {
+            device.cmd_bind_vertex_buffers(commands, 0, &buffer, &[attributes.offset]);
+            (functions.cmd_bind_transform_feedback_buffers_ext)(
+                commands,
+                0,
+                1,
+                buffer.as_ptr(),
+                &raw const captured.offset,
+                &raw const captured.bytes,
+            );
+            device.cmd_begin_rendering(commands, &info);
+            (functions.cmd_begin_transform_feedback_ext)(commands, 0, 0, ptr::null(), none);
+            device.cmd_draw(commands, capture.vertices, capture.instances, capture.first, 0);
+            (functions.cmd_end_transform_feedback_ext)(commands, 0, 0, ptr::null(), none);
             device.cmd_end_rendering(commands);
         }
     }

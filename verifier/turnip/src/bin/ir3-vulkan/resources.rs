@@ -114,7 +114,7 @@ fn descriptor_type(resource: Resource) -> DescriptorType {
 
 impl Device {
     /// Allocates the memory of a job. Returns the places of its resources, after these the place of the buffer of zeros, and then those of
-    /// the colour attachments.
+    /// the colour attachments, or of the attributes and of what is captured of vertices.
     pub fn memory(
         &self,
         objects: &mut Objects<'_>,
@@ -131,7 +131,8 @@ impl Device {
         let mut places = Vec::new();
         let attachments = job.draw.as_ref().map_or(0, |draw| draw.attachments);
         let sizes = job.resources.iter().map(|it| it.words.len() as u64 * 4).chain([ABSENT]);
-        for bytes in sizes.chain((0..attachments).map(|_| ATTACHMENT_WORDS * 4)) {
+        let captured = job.capture.iter().flat_map(|it| [it.data.len() as u64 * 4, it.bytes().unwrap_or_default()]);
+        for bytes in sizes.chain((0..attachments).map(|_| ATTACHMENT_WORDS * 4)).chain(captured) {
             places.push(Place { offset: end, bytes: bytes.max(4) });
             end = (end + bytes.max(4)).next_multiple_of(alignment);
         }
@@ -158,7 +159,13 @@ impl Device {
             }
         }
         let device = &self.driver.device;
-        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+        let feedback = match self.feedback {
+            Some(_) => vk::BufferUsageFlags::TRANSFORM_FEEDBACK_BUFFER_EXT,
+            None => vk::BufferUsageFlags::empty(),
+        };
+        let usage = feedback
+            | vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::VERTEX_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
             | vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC

@@ -1,0 +1,181 @@
+//! Bugs of devices that are known.
+//!
+//! A bug is a change of programs: the changed program means what the device does with the program. A difference is a known one if all words of
+//! the device are those of the changed program, and the words that differ are decided by it.
+
+use ir3_compiler::nir::{Block, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Stage};
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+
+/// A bug of a device.
+pub struct KnownBug {
+    /// Its name, as docs/findings.md has it.
+    pub name: &'static str,
+    /// A part of the name of the device.
+    device: &'static str,
+    /// The programs that do what the device may do with a program.
+    imitations: fn(&Shader) -> Vec<Shader>,
+}
+
+/// The known bugs.
+pub const KNOWN: [KnownBug; 1] =
+    [KnownBug { name: "store-of-first-lane", device: "llvmpipe", imitations: store_of_first_lane }];
+
+impl KnownBug {
+    /// The bugs of a device with this name.
+    pub fn of_device(name: &str) -> impl Iterator<Item = &'static Self> {
+        KNOWN.iter().filter(move |bug| name.contains(bug.device))
+    }
+
+    /// The programs that do what the device may do with a program; none if it has not the shape that the bug needs.
+    #[must_use]
+    pub fn imitations(&self, shader: &Shader) -> Vec<Shader> {
+        (self.imitations)(shader)
+    }
+}
+
+/// llvmpipe, a store of a fragment shader to a storage buffer at an address that its compiler shows to be the same in all lanes: the word is
+/// that of the first lane of the quad, though that is a helper lane, or ended.
+///
+/// The compiler may know less than [`Uniform`] does of loads from storage buffers, so they are tried as both.
+fn store_of_first_lane(shader: &Shader) -> Vec<Shader> {
+    if shader.stage != Stage::Fragment {
+        return Vec::new();
+    }
+    [false, true].into_iter().filter_map(|loads| with_stores_of_first_lane(shader, loads)).collect()
+}
+
+fn with_stores_of_first_lane(shader: &Shader, loads: bool) -> Option<Shader> {
+    let mut uniform = Uniform { function: &shader.entry, loads, known: FxHashMap::default() };
+    let stores: Vec<(Block, Instr)> = shader
+        .entry
+        .instrs_in_order()
+        .filter(|&(_, instr)| match &shader.entry.instrs[instr] {
+            InstrData::Intrinsic(store) if store.op == IntrinsicOp::StoreSsboIr3 => {
+                store.srcs[1..].iter().all(|&src| uniform.is(src)) && !uniform.is(store.srcs[0])
+            }
+            _ => false,
+        })
+        .collect();
+    if stores.is_empty() {
+        return None;
+    }
+    let mut shader = shader.clone();
+    // A lane that has ended computes what it would compute: a helper lane does the same.
+    for data in shader.entry.instrs.values_mut() {
+        if let InstrData::Intrinsic(it) = data {
+            match it.op {
+                IntrinsicOp::TerminateIf => it.op = IntrinsicOp::DemoteIf,
+                IntrinsicOp::Terminate => it.op = IntrinsicOp::Demote,
+                _ => {}
+            }
+        }
+    }
+    let mut first: FxHashMap<Def, Def> = FxHashMap::default();
+    for (_, store) in stores {
+        let InstrData::Intrinsic(it) = &shader.entry.instrs[store] else { continue };
+        let value = it.srcs[0];
+        let new = match first.get(&value) {
+            Some(&new) => new,
+            None => {
+                let new = of_first_lane(&mut shader.entry, value)?;
+                first.insert(value, new);
+                new
+            }
+        };
+        if let InstrData::Intrinsic(it) = &mut shader.entry.instrs[store] {
+            it.srcs[0] = new;
+        }
+    }
+    Some(shader)
+}
+
+/// Inserts a read of the value in the quad's first lane after its definition: the first lane may not be active at the store.
+fn of_first_lane(function: &mut Function, value: Def) -> Option<Def> {
+    let definition = function.defs[value].instr;
+    let (block, _) = function.instrs_in_order().find(|&(_, instr)| instr == definition)?;
+    let is_phi = |function: &Function, instr: Instr| matches!(function.instrs[instr], InstrData::Phi { .. });
+    let instrs = &function.blocks[block].instrs;
+    let mut at = instrs.iter().position(|&it| it == definition)? + 1;
+    while instrs.get(at).is_some_and(|&it| is_phi(function, it)) {
+        at += 1;
+    }
+    let number = function.new_def(1, 32, None);
+    function.insert(block, at, InstrData::Const { def: number, values: smallvec![0] });
+    let shape = function.defs[value].clone();
+    let new = function.new_def_like(&shape);
+    let read = Intrinsic {
+        op: IntrinsicOp::QuadBroadcast,
+        def: Some(new),
+        srcs: smallvec![value, number],
+        indices: Indices::new(),
+        variable: None,
+    };
+    function.insert(block, at + 1, InstrData::Intrinsic(read));
+    Some(new)
+}
+
+/// The values that are the same in all lanes, as far as their operations show it.
+struct Uniform<'a> {
+    function: &'a Function,
+    /// Loads from storage buffers at an address that is the same in all lanes are the same.
+    loads: bool,
+    known: FxHashMap<Def, bool>,
+}
+
+impl Uniform<'_> {
+    fn is(&mut self, def: Def) -> bool {
+        if let Some(&known) = self.known.get(&def) {
+            return known;
+        }
+        // A value that depends on itself passes a phi, which is not the same in all lanes.
+        self.known.insert(def, false);
+        let mut srcs: SmallVec<[Def; 4]> = SmallVec::new();
+        let data = &self.function.instrs[self.function.defs[def].instr];
+        data.for_each_src(|src| srcs.push(src));
+        use IntrinsicOp as I;
+        let may_be = match data {
+            InstrData::Const { .. } | InstrData::Alu(_) => true,
+            InstrData::Intrinsic(it) => match it.op {
+                I::LoadConstIr3 | I::LoadUboVec4 | I::LoadUbo | I::LoadPushConstant | I::BindlessResourceIr3 => true,
+                I::LoadSsboIr3 => self.loads,
+                _ => false,
+            },
+            _ => false,
+        };
+        let is_uniform = may_be && srcs.into_iter().all(|src| self.is(src));
+        self.known.insert(def, is_uniform);
+        is_uniform
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shader(stage: &str, address: &str) -> Shader {
+        let text = format!(
+            "shader: MESA_SHADER_{stage}\nnum_ssbos: 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:\n    \
+             32 %0 = load_const (0x00000000)\n    32x4 %1 = @load_frag_coord\n    32 %2 = f2i32 %1.x\n    32 %3 = f2i32 %1.y\n    1 %4 = ine %2, %0\n    \
+             @terminate_if (%4)\n    @store_ssbo_ir3 (%3, %0, {address}, {address}) (base=0, wrmask=x)\n    block b1:\n}}\n"
+        );
+        ir3_compiler::nir::read(&text).expect("a program")
+    }
+
+    #[test]
+    fn stores_at_one_address_are_of_the_first_lane() {
+        let bug = KnownBug::of_device("llvmpipe (LLVM 22.1.8, 256 bits)").next().expect("a bug");
+        let imitations = bug.imitations(&shader("FRAGMENT", "%0"));
+        assert_eq!(imitations.len(), 2);
+        for imitation in imitations {
+            assert_eq!(ir3_compiler::nir::validate(&imitation), Ok(()));
+            let text = ir3_compiler::nir::text::write(&imitation);
+            assert!(
+                text.contains("quad_broadcast") && text.contains("demote_if") && !text.contains("terminate_if"),
+                "{text}"
+            );
+        }
+        assert_eq!(bug.imitations(&shader("FRAGMENT", "%2")), []);
+        assert_eq!(KnownBug::of_device("Turnip Adreno (TM) 750").count(), 0);
+    }
+}

@@ -10,13 +10,16 @@ use crate::ir3::register_set::RegisterSet;
 use crate::ir3::{
     Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, SrcOperand, WriteMask,
 };
+use crate::maps::map_of;
 use crate::target::Target;
+use cranelift_entity::SecondaryMap;
 
 /// The maximum number of instructions in a group.
 const MOST: u8 = 4;
 
 /// Merges the instructions of a program with registers.
 pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
+    let mut is_there: SecondaryMap<Instr, bool> = map_of(program.instrs.len());
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let list = std::mem::take(&mut program.blocks[block].instrs);
@@ -30,8 +33,11 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
                 _ => out.push(instr),
             }
         }
-        let is_gone = |keep: &Instr| out.contains(keep);
-        program.blocks[block].keeps.retain(is_gone);
+        if !program.blocks[block].keeps.is_empty() {
+            out.iter().for_each(|&instr| is_there[instr] = true);
+            program.blocks[block].keeps.retain(|&keep| is_there[keep]);
+            out.iter().for_each(|&instr| is_there[instr] = false);
+        }
         program.blocks[block].instrs = out;
     }
 }

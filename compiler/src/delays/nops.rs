@@ -319,77 +319,50 @@ impl<'a> Scoreboard<'a> {
 
     /// Issues an instruction; returns the number of nops it needs before it.
     pub fn issue(&mut self, data: &InstrData) -> u32 {
-        let delay = self.delay(&self.reads(data));
-        self.issue_after(&self.writes(data, issue_slots(data, self.target)), delay);
+        let alu = data.opcode.is_alu();
+        let ready = self.ready_of(alu, sources(self.program, self.target, data));
+        let delay = ready.saturating_sub(self.cycle);
+        let slots = issue_slots(data, self.target);
+        self.cycle += delay + slots.min(1);
+        self.write(alu, results(self.program, data));
+        self.cycle += slots.saturating_sub(1) + u32::from(data.nop);
         delay
     }
 
     /// Issues an instruction of these writes after `delay` nops.
     pub fn issue_after(&mut self, writes: &Writes, delay: u32) {
         self.cycle += delay + writes.slots.min(1);
-        self.write(writes);
+        self.write(writes.alu, writes.results.iter().cloned());
         self.cycle += writes.slots.saturating_sub(1) + writes.nops;
     }
 
     /// The registers that an instruction reads, for [`Scoreboard::delay`].
     #[must_use]
     pub fn reads(&self, data: &InstrData) -> Reads {
-        let mut reads = Reads { alu: data.opcode.is_alu(), sources: SmallVec::new() };
-        if data.opcode.is_output() || data.opcode.is_meta() || is_dummy(data) {
-            return reads;
-        }
-        for (index, src) in data.srcs.iter().enumerate() {
-            let SrcOperand::Place(place) = &src.operand else { continue };
-            let Some(slots) = Slots::of(self.program, src.class, place, src.mask.span()) else { continue };
-            let mut late = 0;
-            if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
-                late += index as u8;
-            }
-            if index == 2 && data.opcode.reads_third_late() {
-                late += self.target.delay_slots.third_source as u8;
-            }
-            let advances = data.repeat > 0 && !slots.relative;
-            reads.sources.push(Read { slots: slots.range, late, advances });
-        }
-        reads
+        Reads { alu: data.opcode.is_alu(), sources: sources(self.program, self.target, data).collect() }
     }
 
     /// The registers that an instruction writes, and the cycles that it takes, with its issue slots.
     #[must_use]
     pub fn writes(&self, data: &InstrData, slots: u32) -> Writes {
-        let mut writes =
-            Writes { alu: data.opcode.is_alu(), slots, nops: u32::from(data.nop), results: SmallVec::new() };
-        if data.opcode.is_meta() || is_early_address(data) {
-            return writes;
-        }
-        for (index, dst) in data.dsts.iter().enumerate() {
-            let Some(slots) = Slots::of(self.program, dst.class, &dst.place, dst.mask.span()) else { continue };
-            let mut late = 0;
-            if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
-                late += index as u32;
-            }
-            if slots.relative {
-                late += u32::from(data.repeat);
-            }
-            let advances = data.repeat > 0 && !slots.relative;
-            // Textures may leave components out.
-            let has_holes = data.repeat == 0 && !slots.relative;
-            let mask = if has_holes { dst.mask } else { WriteMask(u32::MAX) };
-            writes.results.push(Written { slots: slots.range, mask, late, advances });
-        }
-        writes
+        let results = results(self.program, data).collect();
+        Writes { alu: data.opcode.is_alu(), slots, nops: u32::from(data.nop), results }
     }
 
     /// The cycle from which an instruction of these reads needs no nops before it.
     #[must_use]
     pub fn ready_at(&self, reads: &Reads) -> u32 {
+        self.ready_of(reads.alu, reads.sources.iter().cloned())
+    }
+
+    fn ready_of(&self, alu: bool, sources: impl Iterator<Item = Read>) -> u32 {
         let mut cycle = 0;
-        for Read { slots, late, advances } in &reads.sources {
-            let mut late = u32::from(*late);
+        for Read { slots, late, advances } in sources {
+            let mut late = u32::from(late);
             for ready in &self.ready[usize::from(slots.start)..usize::from(slots.end)] {
-                let ready = if reads.alu { ready.alu } else { ready.others };
+                let ready = if alu { ready.alu } else { ready.others };
                 cycle = cycle.max(ready.saturating_sub(late));
-                late += u32::from(*advances);
+                late += u32::from(advances);
             }
         }
         cycle
@@ -402,15 +375,15 @@ impl<'a> Scoreboard<'a> {
     }
 
     /// Sets the times of the results of an instruction, one cycle after it was issued.
-    fn write(&mut self, writes: &Writes) {
-        for Written { slots, mask, late, advances } in &writes.results {
+    fn write(&mut self, alu: bool, results: impl Iterator<Item = Written>) {
+        for Written { slots, mask, late, advances } in results {
             let mut written = self.cycle + late;
-            for (component, slot) in (0..).zip(slots.clone()) {
+            for (component, slot) in (0..).zip(slots) {
                 // An array may have more registers than a mask has bits: all of it is written.
                 if component >= 32 || mask.contains(component) {
-                    self.write_slot(slot, writes.alu, written);
+                    self.write_slot(slot, alu, written);
                 }
-                written += u32::from(*advances);
+                written += u32::from(advances);
             }
         }
     }
@@ -437,6 +410,46 @@ impl<'a> Scoreboard<'a> {
         self.raise(slot, near);
         aliases.for_each(|alias| self.raise(alias, far));
     }
+}
+
+/// The registers on the scoreboard that an instruction reads.
+fn sources<'p>(program: &'p Program, target: &'p Target, data: &'p InstrData) -> impl Iterator<Item = Read> + 'p {
+    let reads_none = data.opcode.is_output() || data.opcode.is_meta() || is_dummy(data);
+    let srcs = if reads_none { &[] } else { &data.srcs[..] };
+    srcs.iter().enumerate().filter_map(move |(index, src)| {
+        let SrcOperand::Place(place) = &src.operand else { return None };
+        let slots = Slots::of(program, src.class, place, src.mask.span())?;
+        let mut late = 0;
+        if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
+            late += index as u8;
+        }
+        if index == 2 && data.opcode.reads_third_late() {
+            late += target.delay_slots.third_source as u8;
+        }
+        let advances = data.repeat > 0 && !slots.relative;
+        Some(Read { slots: slots.range, late, advances })
+    })
+}
+
+/// The registers on the scoreboard that an instruction writes.
+fn results<'p>(program: &'p Program, data: &'p InstrData) -> impl Iterator<Item = Written> + 'p {
+    let writes_none = data.opcode.is_meta() || is_early_address(data);
+    let dsts = if writes_none { &[] } else { &data.dsts[..] };
+    dsts.iter().enumerate().filter_map(move |(index, dst)| {
+        let slots = Slots::of(program, dst.class, &dst.place, dst.mask.span())?;
+        let mut late = 0;
+        if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
+            late += index as u32;
+        }
+        if slots.relative {
+            late += u32::from(data.repeat);
+        }
+        let advances = data.repeat > 0 && !slots.relative;
+        // Textures may leave components out.
+        let has_holes = data.repeat == 0 && !slots.relative;
+        let mask = if has_holes { dst.mask } else { WriteMask(u32::MAX) };
+        Some(Written { slots: slots.range, mask, late, advances })
+    })
 }
 
 /// Returns true for a `bary.f` whose result is discarded: it only releases the memory of the varyings.

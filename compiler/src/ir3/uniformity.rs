@@ -31,6 +31,8 @@ pub struct Uniformity {
     def_block: SecondaryMap<Value, PackedOption<Block>>,
     parts: SecondaryMap<Block, bool>,
     waiting: Waiting,
+    /// The readers of the values, which other analyses of the same program read, too.
+    pub(crate) readers: Readers,
 }
 
 impl Uniformity {
@@ -41,42 +43,47 @@ impl Uniformity {
             def_block: program.definition_blocks(),
             parts: map_of(program.blocks.len()),
             waiting: Waiting::without_divergence(program),
+            readers: Readers::new(program),
         };
-        let readers = Readers::new(program);
-        let mut worklist = Worklist::full(readers.instrs.len());
+        this.solve(program);
+        this
+    }
+
+    fn solve(&mut self, program: &Program) {
+        let mut worklist = Worklist::full(self.readers.instrs.len());
         // Blocks at whose ends lanes are newly known to diverge.
         let mut parting = Vec::new();
         loop {
             while let Some(position) = worklist.next() {
-                let (block, instr) = readers.instrs[position];
+                let (block, instr) = self.readers.instrs[position];
                 let data = &program.instrs[instr];
                 for (k, dst) in data.dsts.iter().enumerate() {
-                    let Some(value) = dst.value().filter(|&value| !this.divergent[value]) else { continue };
-                    if !this.computes_uniform(program, block, instr, k) {
-                        this.divergent[value] = true;
-                        readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
+                    let Some(value) = dst.value().filter(|&value| !self.divergent[value]) else { continue };
+                    if !self.computes_uniform(program, block, instr, k) {
+                        self.divergent[value] = true;
+                        self.readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
                     }
                 }
-                if data.opcode.is_terminator() && !this.parts[block] && this.branch_diverges(program, block) {
-                    this.parts[block] = true;
+                if data.opcode.is_terminator() && !self.parts[block] && self.branch_diverges(program, block) {
+                    self.parts[block] = true;
                     parting.push(block);
                 }
             }
             if parting.is_empty() {
-                return this;
+                return;
             }
-            let parts = &this.parts;
-            let changed = this.waiting.extend(program, &parting, |block| parts[block]);
+            let parts = &self.parts;
+            let changed = self.waiting.extend(program, &parting, |block| parts[block]);
             parting.clear();
             for block in changed {
                 // Phis of the block, and reads elsewhere of its definitions.
-                for position in readers.range(block) {
-                    let data = &program.instrs[readers.instrs[position].1];
+                for position in self.readers.range(block) {
+                    let data = &program.instrs[self.readers.instrs[position].1];
                     if data.opcode == Opcode::Phi {
                         worklist.add(position);
                     }
                     let values = data.dsts.iter().filter_map(|dst| dst.value());
-                    values.flat_map(|value| readers.of(value)).for_each(|&reader| worklist.add(reader as usize));
+                    values.flat_map(|value| self.readers.of(value)).for_each(|&reader| worklist.add(reader as usize));
                 }
             }
         }

@@ -20,7 +20,6 @@
 use crate::arms::{Arm, Counter};
 use crate::ir3::dataflow::Worklist;
 use crate::ir3::legality::valid_source;
-use crate::ir3::readers::Readers;
 use crate::ir3::reconvergence;
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{
@@ -72,14 +71,13 @@ impl<'a> Choice<'a> {
     fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity, counter: &'a Counter) -> Self {
         let mut this = Self { program, target, uniformity, counter, chosen: map_of(program.values.len()) };
         this.propose();
-        let readers = Readers::new(program);
         let vectors = this.vectors_read_whole();
-        this.withdraw(&readers, &vectors);
+        this.withdraw(&vectors);
         this.withdraw_useless();
         // An operation that remains on the vector ALU may define a half value that a chosen operation reads.
-        this.withdraw(&readers, &vectors);
+        this.withdraw(&vectors);
         if this.withdraw_skipped() {
-            this.withdraw(&readers, &vectors);
+            this.withdraw(&vectors);
         }
         this
     }
@@ -167,7 +165,8 @@ impl<'a> Choice<'a> {
     }
 
     /// Withdraws the chosen values whose sources are unavailable, until a fixed point.
-    fn withdraw(&mut self, readers: &Readers, vectors: &SecondaryMap<Value, bool>) {
+    fn withdraw(&mut self, vectors: &SecondaryMap<Value, bool>) {
+        let readers = &self.uniformity.readers;
         let mut worklist = Worklist::full(readers.instrs.len());
         while let Some(position) = worklist.next() {
             let (_, instr) = readers.instrs[position];

@@ -1,6 +1,6 @@
 //! Results of a stage of allocation that the next stages of the same compilation use again.
 //!
-//! They hold for the current program: whoever changes it in another way than the stage that stored them has to clear them.
+//! They hold for the current program: any change of it, other than by the stage that stored them, has to clear them.
 
 use super::pressure::{Analysis, Pressure};
 use super::{Coalescing, Error};

@@ -15,10 +15,10 @@
 
 use super::Error;
 use crate::ir3::liveness::{Visitor, walk};
-use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Value};
+use crate::ir3::{Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, Value};
 use crate::maps::map_of;
+use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// An interval of points, half open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -236,9 +236,10 @@ impl Liveness {
 struct UseTraversal {
     /// The block that defines each value, by the order plus one, and the point.
     def: SecondaryMap<Value, (u32, u32)>,
-    /// The uses of all values, grouped by value.
-    uses: Vec<UsePoint>,
-    of_value: SecondaryMap<Value, u32>,
+    /// The uses of all values, each with the one before it of the same value: its position plus one, or 0.
+    uses: Vec<(UsePoint, u32)>,
+    /// The last use of each value, in the same form.
+    last_use: SecondaryMap<Value, u32>,
     /// Position of each block in the order.
     position: SecondaryMap<Block, u32>,
 }
@@ -247,12 +248,12 @@ impl UseTraversal {
     fn new(program: &Program, live: &mut Liveness) -> Result<Self, Error> {
         let mut this = Self {
             def: map_of(program.values.len()),
-            uses: Vec::new(),
-            // One more than the number of values: the end of the last one's uses.
-            of_value: map_of(program.values.len() + 1),
+            uses: Vec::with_capacity(2 * program.values.len()),
+            last_use: map_of(program.values.len()),
             position: map_of(program.blocks.len()),
         };
         let mut index = 0;
+        let mut phis: Vec<(Block, Instr)> = Vec::new();
         for (position, &block) in live.order.iter().enumerate() {
             this.position[block] = position as u32;
             let first = index;
@@ -276,53 +277,42 @@ impl UseTraversal {
                     let early = is_early(data, dst) && !at_start;
                     this.def[value] = (position as u32 + 1, 2 * index + u32::from(!early));
                 }
-                for src in &data.srcs {
-                    if let Some(value) = src.value() {
-                        this.of_value[value] += 1;
-                    }
+                if data.opcode == Opcode::Phi {
+                    phis.push((block, instr));
+                    continue;
                 }
+                let at = UsePoint { block: position as u32, index };
+                data.srcs.iter().filter_map(Src::value).for_each(|value| this.add_use(value, at));
             }
             index += 1;
             live.ranges[block] = BlockRange { first, last: index };
             index += 1;
         }
-        this.collect_uses(program, live);
+        // Read at the ends of predecessors, which may come later.
+        for (block, phi) in phis {
+            for (k, src) in program.instrs[phi].srcs.iter().enumerate() {
+                let Some(value) = src.value() else { continue };
+                let end = program.blocks[block].predecessors.get(k);
+                let (block, index) = end.map_or((block, live.ranges[block].first), |&end| (end, live.ranges[end].last));
+                this.add_use(value, UsePoint { block: this.position[block], index });
+            }
+        }
         Ok(this)
     }
 
-    fn collect_uses(&mut self, program: &Program, live: &Liveness) {
-        let mut total = 0;
-        for value in program.values.keys() {
-            total += std::mem::replace(&mut self.of_value[value], total);
-        }
-        self.of_value[Value::new(program.values.len())] = total;
-        self.uses.resize(total as usize, UsePoint::default());
-        // Filled from the front; in the end each start has become the next one's.
-        for (position, &block) in live.order.iter().enumerate() {
-            let mut index = live.ranges[block].first;
-            for &instr in &program.blocks[block].instrs {
-                let data = &program.instrs[instr];
-                if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
-                    index += 1;
-                }
-                for (k, src) in data.srcs.iter().enumerate() {
-                    let Some(value) = src.value() else { continue };
-                    let mut at = UsePoint { block: position as u32, index };
-                    if data.opcode == Opcode::Phi
-                        && let Some(&pred) = program.blocks[block].predecessors.get(k)
-                    {
-                        at = UsePoint { block: self.position[pred], index: live.ranges[pred].last };
-                    }
-                    let next = &mut self.of_value[value];
-                    self.uses[*next as usize] = at;
-                    *next += 1;
-                }
-            }
-        }
-        let mut start = 0;
-        for value in program.values.keys() {
-            start = std::mem::replace(&mut self.of_value[value], start);
-        }
+    fn add_use(&mut self, value: Value, at: UsePoint) {
+        self.uses.push((at, self.last_use[value]));
+        self.last_use[value] = self.uses.len() as u32;
+    }
+
+    /// The uses of a value, the last one first.
+    fn uses(&self, value: Value) -> impl Iterator<Item = UsePoint> + '_ {
+        let mut next = self.last_use[value];
+        std::iter::from_fn(move || {
+            let (at, before) = self.uses[next.checked_sub(1)? as usize];
+            next = before;
+            Some(at)
+        })
     }
 
     fn run(&self, program: &Program, live: &mut Liveness) -> Result<(), Error> {
@@ -332,20 +322,20 @@ impl UseTraversal {
         let mut list: Vec<u32> = Vec::new();
         let mut stack: Vec<u32> = Vec::new();
         for value in program.values.keys() {
-            let uses = &self.uses[self.of_value[value] as usize..self.of_value[Value::new(value.index() + 1)] as usize];
             let (def_block, def_point) = self.def[value];
             let Some(def_block) = def_block.checked_sub(1) else {
                 let class = program.values[value].class;
-                if !uses.is_empty() && class.file == RegFile::General && program.values[value].array.is_none() {
+                if self.last_use[value] != 0 && class.file == RegFile::General && program.values[value].array.is_none()
+                {
                     return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
                 }
                 continue;
             };
             let first_segment = live.segments.len() as u32;
             // Used in its own block only, like most values.
-            let is_local = |at: &UsePoint| at.block == def_block && 2 * at.index >= def_point;
-            if uses.iter().all(is_local) {
-                let last = uses.iter().map(|at| 2 * at.index + 1).max().unwrap_or(0);
+            let is_local = |at: UsePoint| at.block == def_block && 2 * at.index >= def_point;
+            if self.uses(value).all(is_local) {
+                let last = self.uses(value).map(|at| 2 * at.index + 1).max().unwrap_or(0);
                 let end = last.max((def_point | 1) + 1);
                 live.segments.push(Segment { start: def_point, end });
                 live.of_value[value] = (first_segment, 1);
@@ -357,7 +347,7 @@ impl UseTraversal {
             let mut paths =
                 Paths { edges: &edges, seen: &mut seen, list: &mut list, value: value.into(), at_entry: false };
             paths.touch(def_block, (def_point | 1) + 1);
-            for at in uses {
+            for at in self.uses(value) {
                 paths.touch(at.block, 2 * at.index + 1);
                 if !is_local(at) {
                     stack.push(at.block);

@@ -92,7 +92,7 @@ mod tests {
         ir3_compiler::ir3::text::read(text).unwrap()
     }
 
-    const SOURCE: &str = "block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tadd.u r1.x, r0.x, c1.x\n\t\
+    const SOURCE: &str = "// {output=0.x}\nblock1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tadd.u r1.x, r0.x, c1.x\n\t\
         0003:0000:000: \tend r1.x (0)\n}";
 
     fn are_same(source: &Program, target: &Program) -> bool {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     /// A branch around a block, with a block that only jumps.
-    const BRANCH: &str = "block1 {\n\t0001:0000:000: \tcmps.s.lt p0.x, c0.x, c0.y\n\t0002:0000:000: \tbr p0.x\n\t\
+    const BRANCH: &str = "// {output=0.x}\nblock1 {\n\t0001:0000:000: \tcmps.s.lt pp0.x, c0.x, imm[0.000000,1,0x1]\n\t0002:0000:000: \tbr pp0.x\n\t\
         /* succs: block2, block3 */\n}\nblock2 {\n\tpred: block1\n\t0003:0000:000: \tmov.u32u32 r0.x, c0.x\n\t\
         0004:0000:000: \tjump\n\t/* succs: block4 */\n}\nblock3 {\n\tpred: block1\n\t0005:0000:000: \tjump\n\t\
         /* succs: block4 */\n}\nblock4 {\n\tpred: block2, block3\n\t0006:0000:000: \tend r0.x (0)\n}";

@@ -4,7 +4,6 @@ use super::{Job, Library, NoLibrary};
 use ir3_semantics::environment::device::{FloatModes, width_index};
 use rspirv::spirv::Capability;
 use rustc_hash::FxHashSet;
-use std::env;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -17,8 +16,6 @@ use std::time::Duration;
 const START: Duration = Duration::from_secs(60);
 /// The time after the limit of an execution in which the worker has to answer: that of the compilation.
 const GRACE: Duration = Duration::from_secs(20);
-/// The number of llvmpipe's threads. Programs are small: waking threads for them takes longer than executing them.
-const THREADS: &str = "LP_NUM_THREADS";
 /// The longest line of an answer, in bytes.
 const MOST_LINE: u64 = 1 << 16;
 /// The most bytes of an answer.
@@ -235,11 +232,7 @@ impl Device {
         let no_device = |why: String| DeviceError::NoDevice { library: library.clone(), why };
         let mut command = self.library.command()?;
         command.extend(["--time".into(), self.time.as_secs_f64().to_string().into()]);
-        let mut program = Command::new(&command[0]);
-        if env::var_os(THREADS).is_none() {
-            program.env(THREADS, "0");
-        }
-        let mut child = program
+        let mut child = Command::new(&command[0])
             .args(&command[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

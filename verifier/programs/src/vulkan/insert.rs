@@ -90,13 +90,14 @@ impl<'a> Inserter<'a> {
 
     /// Inserts a store of a word to a buffer: the word, the buffer, and its place in bytes and in words.
     pub fn store(&mut self, srcs: &[Def; 4]) {
-        let data = InstrData::Intrinsic(Intrinsic {
-            op: IntrinsicOp::StoreSsboIr3,
-            def: None,
-            srcs: srcs.iter().copied().collect(),
-            indices: Indices::from([Index::WriteMask(1), Index::AlignMul(4)]),
-            variable: None,
-        });
+        let op = IntrinsicOp::StoreSsboIr3;
+        // A valid intrinsic has all indices of its row.
+        let mut indices = Indices::new();
+        op.info().indices.iter().for_each(|&kind| indices.set(Index::default_of(kind)));
+        indices.set(Index::WriteMask(1));
+        indices.set(Index::AlignMul(4));
+        let srcs = srcs.iter().copied().collect();
+        let data = InstrData::Intrinsic(Intrinsic { op, def: None, srcs, indices, variable: None });
         self.function.insert(self.block, self.at, data);
         self.at += 1;
     }

@@ -253,6 +253,7 @@ impl<'a> Judge<'a> {
     fn ordered(&self, boundary: &Boundary<'_>, verdict: Verdict) -> Verdict {
         let (Verdict::Tested { .. }, Some(search)) = (&verdict, &self.policy.search) else { return verdict };
         let others = (0..ORDERED).map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
+        let others = others.map(|env| boundary.launched(env));
         let envs: Vec<Env> = self.envs.iter().cloned().chain(others).collect();
         let &Boundary { before, after, .. } = boundary;
         match catch(|| memory_order::check(before, after, &envs, &self.target)) {
@@ -341,6 +342,7 @@ impl<'a> Judge<'a> {
             Some(search) if !is_decided(&first) => {
                 let mut inputs = InputSearch::new(boundary.after, &self.target, search);
                 inputs.doubted = doubted;
+                inputs.has_full_waves = boundary.has_full_waves();
                 let verdict = inputs.run(first, self.envs, &mut compare);
                 Run { verdict, sensitivity: Some(inputs.sensitivity()), is_earlier: false }
             }
@@ -449,7 +451,8 @@ impl<'a> Judge<'a> {
         let others = self.policy.search.into_iter().flat_map(|search| {
             (0..LATE_BATCHES).map(move |batch| {
                 let numbers = batch * LATE_BATCH..(batch + 1) * LATE_BATCH;
-                numbers.map(|at| search.comparison(super::search::FIRST_COMPARED + at, None)).collect()
+                let envs = numbers.map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
+                envs.map(|env| boundary.launched(env)).collect()
             })
         });
         let given = self.envs.to_vec();

@@ -32,7 +32,7 @@ use super::proof_time::{FailedProofs, with_proof_time};
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
 use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Unknown, Verdict};
-use super::{contradiction, kills, memory_order};
+use super::{contradiction, kills, memory_order, thresholds};
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::{Opcode, Program};
@@ -269,7 +269,12 @@ impl<'a> Judge<'a> {
             _ if boundary.origin == Origin::Compiled => verdict,
             Verdict::Tested { .. } => {
                 let rule = ir3_of(boundary.after).and_then(|program| broken_rule(program, &self.target));
-                rule.map_or(verdict, |what| Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what))))
+                let reason = rule.map(NotShown::Rule).or_else(|| {
+                    let threshold = thresholds::only_in_one(boundary.before, boundary.after)?;
+                    let side = if threshold.is_of_after { "after" } else { "before" };
+                    Some(NotShown::Threshold { threshold: threshold.to_string(), side })
+                });
+                reason.map_or(verdict, |reason| Verdict::Unknown(Unknown::NotShown(reason)))
             }
             Verdict::Refuted(refutation) if is_of_fence(boundary, &refutation.difference) => {
                 let what = "the order of a fence and an access: which memories a fence orders is not printed";

@@ -109,6 +109,15 @@ pub enum NotShown {
     /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
+    /// A constant with which only one of the programs compares: no run need have a value between it and the constant
+    /// of the other one.
+    #[error("only the program {side} compares with {threshold}: runs need not have a value between two constants")]
+    Threshold {
+        /// The constant.
+        threshold: String,
+        /// `before` or `after`: the program that has it.
+        side: &'static str,
+    },
     /// A final program whose compiler reports to the driver fewer resources than its code uses.
     #[error("the driver reserves too little: {0}")]
     Reserved(String),
@@ -125,6 +134,7 @@ impl Unknown {
             Self::NotShown(NotShown::Simulation { obstacle, .. }) => format!("not shown: {}", obstacle.kind()).into(),
             Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
             Self::NotShown(NotShown::Rule(_)) => "not shown: a broken rule".into(),
+            Self::NotShown(NotShown::Threshold { .. }) => "not shown: a constant of a comparison".into(),
             Self::NotShown(NotShown::Reserved(_)) => "not shown: more than is reserved".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),

@@ -328,13 +328,26 @@ fn find_interface(state: &mut State<'_>) {
     state.inferred.append(&mut interface.inferred);
     state.problems.append(&mut interface.problems);
     state.contradictions.append(&mut interface.contradictions);
+    if let Some(short) = interface.short_list.take() {
+        refuse_lists(state, &short);
+    }
     state.interface = Some(interface);
 }
 
 fn compare_lists(state: &mut State<'_>) {
     let (Ok(nir), Ok(native)) = (&state.nir, &state.native) else { return };
-    let lists = statements::contradictions(state.shader, native, nir);
-    state.contradictions.extend(lists.into_iter().map(Contradiction::of_lists));
+    let (lists, scratch) = (statements::of_lists(state.shader, native), statements::of_scratch(state.shader, nir));
+    if let Some(why) = lists.first() {
+        refuse_lists(state, why);
+    }
+    state.contradictions.extend(lists.into_iter().chain(scratch).map(Contradiction::of_lists));
+}
+
+/// Refuses the comparisons for which the lists after the code pair inputs and outputs: those with nir and with the
+/// final code. All passes name them in the same way.
+fn refuse_lists(state: &mut State<'_>, why: &str) {
+    state.refused_nir.get_or_insert_with(|| why.to_owned());
+    state.refused_code.get_or_insert_with(|| why.to_owned());
 }
 
 fn find_last_text(state: &mut State<'_>) {
@@ -374,7 +387,7 @@ fn complete_textures(state: &mut State<'_>) {
     };
     match textures::complete(nir, &texts, state.target) {
         Ok(mut lines) => state.inferred.append(&mut lines),
-        Err(why) => state.refused_nir = Some(why),
+        Err(why) => drop(state.refused_nir.get_or_insert(why)),
     }
 }
 
@@ -392,14 +405,16 @@ fn complete_accesses(state: &mut State<'_>) {
         Err(error) => {
             // Programs after passes agree on the attributes that their texts leave out; nir has them.
             if state.passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
-                state.refused_nir = Some(format!("its accesses cannot be compared without the final code: {error}"));
+                let why = format!("its accesses cannot be compared without the final code: {error}");
+                state.refused_nir.get_or_insert(why);
             }
             return;
         }
     };
     if nir.stage == Stage::TessCtrl {
         let own = chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
-        state.refused_code = state.bars.filter(|&bars| bars != own).map(|_| other_bars(own));
+        let other = state.bars.filter(|&bars| bars != own).map(|_| other_bars(own));
+        state.refused_code = state.refused_code.take().or(other);
     }
     let last = state.last.as_ref().map(|(program, phase)| (program, *phase));
     let accesses = accesses::Accesses::of(last, words);

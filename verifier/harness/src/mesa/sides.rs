@@ -25,6 +25,8 @@ pub const NIR: &str = "nir";
 pub const WHOLE: &str = "nir → final code";
 /// The name of the boundary from the last pass to the final code.
 pub const CODE: &str = "final code";
+/// The pass after nir: Mesa prints it first.
+const FIRST_PASS: &str = "nir->ir3";
 /// The name of the pass that makes a program final.
 const LEGALIZE: &str = "ir3_legalize";
 /// The limit on the CPU time of a brief proof.
@@ -331,6 +333,17 @@ impl<'a> Sides<'a> {
         let mut scratch = Scratch::default();
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
             Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
+        let verdict = match verdict {
+            Verdict::Refuted(_) if before.name == NIR && ![FIRST_PASS, CODE].contains(&&*after.name) => {
+                let why = format!(
+                    "the first section after nir is `AFTER: {}`, expected `AFTER: {FIRST_PASS}`: the two may be of \
+                     different shaders",
+                    after.name
+                );
+                Verdict::Unknown(Unknown::Unsupported(why.into()))
+            }
+            verdict => verdict,
+        };
         let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
         Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
     }

@@ -389,8 +389,7 @@ fn small_logs_without_sections_are_not_refuted() {
     assert!(counts["without one pass"]["tested"] > 50, "{counts:?}");
 }
 
-/// A log in which a line about the constant file is missing is not refuted. That the last line is missing is not
-/// detected.
+/// A log in which a line about the constant file is missing, or all of them are, is not refuted.
 #[test]
 fn logs_that_lost_lines_about_constants_are_not_refuted() {
     let target = Target::default();
@@ -401,8 +400,14 @@ fn logs_that_lost_lines_about_constants_are_not_refuted() {
         let log = own_log(&path, &target).expect("a log");
         let lines: Vec<&str> =
             log.lines().filter(|line| line.contains("@const(") || line.contains("driver_params  ")).collect();
-        for line in &lines[..lines.len() - 1] {
-            let cut = log.replace(&format!("{line}\n"), "");
+        let starting = |parts: &[&str]| {
+            let is_kept = |line: &&str| !parts.iter().any(|part| line.contains(part));
+            log.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect::<String>()
+        };
+        let single = lines.iter().map(|line| starting(&[*line]));
+        let several = [starting(&["@const("]), starting(&["@const(", "; num_driver_params", "; offsets:", ";   "])];
+        for (number, cut) in single.chain(several).enumerate() {
+            let line = lines.get(number).unwrap_or(&"several lines");
             let rows = check(&path, &cut, &target, &quick(&engines));
             for (boundary, verdict) in &rows {
                 assert!(!matches!(verdict, Verdict::Refuted(_)), "{name}, {line}: {boundary}: {verdict}");
@@ -411,6 +416,37 @@ fn logs_that_lost_lines_about_constants_are_not_refuted() {
         }
     }
     assert!(unknown > 4, "{unknown}");
+}
+
+/// A log in which a list of inputs or outputs is missing, has lost an entry, or ends within one is not refuted, and the
+/// reason is named.
+#[test]
+fn logs_that_lost_entries_of_lists_are_not_refuted() {
+    let target = Target::default();
+    let engines = Engines::all(Smt::default());
+    let path = folder("corpus").join("mesa/copies.log");
+    let log = std::fs::read_to_string(&path).expect("a log");
+    let whole = check(&path, &log, &target, &quick(&engines));
+    assert!(whole.iter().all(|(_, verdict)| verdict.is_pass()), "{whole:?}");
+    let mut lists = 0;
+    for name in [": outputs: ", ": inputs: "] {
+        let Some(line) = log.lines().find(|line| line.contains(name)) else { continue };
+        lists += 1;
+        let last = line.rfind(" r").or_else(|| line.rfind(" hr")).expect("an entry");
+        for to in ["", &line[..last], &line[..line.len() - 3]] {
+            let cut = log.replace(line, to);
+            let rows = check(&path, &cut, &target, &quick(&engines));
+            for (boundary, verdict) in &rows {
+                assert!(!verdict.is_refuted(), "{to}: {boundary}: {verdict} {:?}", verdict.reason());
+            }
+            let reasons: Vec<String> = rows.iter().filter_map(|(_, verdict)| verdict.reason()).collect();
+            let is_named = |reason: &String| {
+                ["the list of", "a line of another form", "no list has"].iter().any(|part| reason.contains(part))
+            };
+            assert!(reasons.iter().any(is_named), "{to}: {reasons:?}");
+        }
+    }
+    assert!(lists > 0);
 }
 
 /// The verdict on a log without passes, with all engines.

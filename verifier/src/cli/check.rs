@@ -19,6 +19,7 @@ use ir3_harness::report::pair::{PairEvidence, PairFolder};
 use ir3_programs::input;
 use ir3_programs::input::Named;
 use ir3_programs::mesa::input::{InputError, InputKind, Source, find_pairs, is_pair_folder};
+use ir3_programs::mesa::native::Native;
 use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
 use ir3_programs::seeds::env_seeds;
@@ -71,6 +72,26 @@ const SEARCH: Duration = Duration::from_millis(500);
 
 /// Inputs of a fragment that a row names.
 const MOST_NAMED: usize = 8;
+
+/// The difference between the groups of the constant file that the driver fills for two shaders: then the same word has
+/// another meaning in each of them.
+fn other_groups(shaders: [&LogShader; 2]) -> Option<String> {
+    let natives = shaders.map(|shader| Native::read(shader.assembly.as_ref(), None, Vec::new()).ok());
+    let [Some(first), Some(second)] = natives else { return None };
+    let [of_first, of_second] = [&first, &second].map(Native::filled_groups);
+    if !first.has_groups || !second.has_groups || of_first == of_second {
+        return None;
+    }
+    let named = |groups: &[String]| match groups {
+        [] => "nothing".to_owned(),
+        groups => format!("`{}`", groups.join(", ")),
+    };
+    let [first, second] = [named(&of_first), named(&of_second)];
+    Some(format!(
+        "the driver fills the constant file in another way, so no words can be compared: found {second}, expected \
+         {first} as in the first log (logs of two GPUs, or of two drivers)"
+    ))
+}
 
 /// Reads the programs of two files, which are as many.
 fn programs_of([before, after]: [Source; 2], gpu: Option<Target>) -> Result<Vec<[Named; 2]>, Failure> {
@@ -277,6 +298,11 @@ impl Rows<'_> {
             }
             let shaders = [first, second];
             output::line(&first_textual_difference(&name, paths, shaders));
+            if let Some(why) = other_groups(shaders) {
+                output::problem(&format!("{name}: {why}"));
+                self.exit = self.exit.max(Exit::Nothing);
+                continue;
+            }
             let (original, first) = Sides::of(paths[0], first, &targets[0], *seed);
             let (changed, second) = Sides::of(paths[1], second, &targets[1], *seed);
             for (name, recovered) in names.iter().zip([&first, &second]) {

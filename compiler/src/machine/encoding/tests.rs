@@ -164,6 +164,23 @@ fn accesses_before_a6xx_have_the_registers_of_their_generation() {
     }
 }
 
+/// A buffer has one dimension from a6xx on, and four before; a query of its size may have others.
+#[test]
+fn accesses_to_buffers_have_the_dimensions_of_their_generation() {
+    use Generation::{A5xx, A6xx};
+    let decoded = |generation: Generation, text: &str| decode(generation, word_of(generation, text));
+    for (generation, right, wrong) in [
+        (A6xx, "ldib.b.untyped.1d.u32.1.imm r0.x, r0.y, 0", "ldib.b.untyped.2d.u32.1.imm r0.x, r0.y, 0"),
+        (A6xx, "stib.b.untyped.1d.u32.1.imm r0.x, r0.y, 0", "stib.b.untyped.3d.u32.1.imm r0.x, r0.y, 0"),
+        (A5xx, "ldgb.untyped.4d.u32.1 r1.x, g[0], r0.x, 0", "ldgb.untyped.2d.u32.1 r1.x, g[0], r0.x, 0"),
+    ] {
+        assert!(decoded(generation, right).is_ok(), "{right}");
+        let error = decoded(generation, wrong).expect_err(wrong).to_string();
+        assert!(error.contains("dimensions"), "{wrong}: {error}");
+    }
+    assert!(decoded(A6xx, "resinfo.b.untyped.2d.u32.1.imm r0.x, 3").is_ok());
+}
+
 #[test]
 fn unknown_bits_survive() {
     let word = 0x0000_0004_0000_0005;

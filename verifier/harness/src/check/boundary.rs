@@ -9,6 +9,7 @@ use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3;
 use ir3_compiler::pipeline::Stage;
 use ir3_semantics::Snapshot;
+use ir3_semantics::environment::env::Env;
 
 /// The work that lies between the two programs of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,22 @@ impl<'a> Boundary<'a> {
     /// Returns true if both sides are the same ir3 program.
     pub fn has_same_sides(&self) -> bool {
         matches!((self.before, self.after), (ProgramRef::Ir3(before), ProgramRef::Ir3(after)) if before == after)
+    }
+
+    /// Returns true if every launch of the program before runs all lanes of its waves: a text declares the size of its
+    /// workgroups. Programs of our compiler are run on parts of a wave, too: no pass depends on full ones.
+    pub fn has_full_waves(&self) -> bool {
+        let size = match self.before {
+            ProgramRef::Nir(shader) => shader.info.workgroup_size_in_ir3(),
+            ProgramRef::Ir3(program) => program.workgroup_size,
+            ProgramRef::Vec4(_) => None,
+        };
+        self.origin == Origin::Printed && size.is_some_and(|size| size != [0; 3])
+    }
+
+    /// An environment in which the program before is launched: all lanes of full waves run.
+    pub(super) fn launched(&self, env: Env) -> Env {
+        if self.has_full_waves() { Env { lanes: None, ..env } } else { env }
     }
 
     /// The number of instructions of the larger side.

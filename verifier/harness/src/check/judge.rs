@@ -33,7 +33,7 @@ use super::proof_time::{FailedProofs, with_proof_time};
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
 use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Unknown, Verdict};
-use super::{contradiction, kills, memory_order};
+use super::{contradiction, kills, memory_order, thresholds};
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::{Opcode, Program};
@@ -261,6 +261,7 @@ impl<'a> Judge<'a> {
     fn ordered(&self, boundary: &Boundary<'_>, verdict: Verdict) -> Verdict {
         let (Verdict::Tested { .. }, Some(search)) = (&verdict, &self.policy.search) else { return verdict };
         let others = (0..ORDERED).map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
+        let others = others.map(|env| boundary.launched(env));
         let envs: Vec<Env> = self.envs.iter().cloned().chain(others).collect();
         let &Boundary { before, after, .. } = boundary;
         match catch(|| memory_order::check(before, after, &envs, &self.target)) {
@@ -276,7 +277,12 @@ impl<'a> Judge<'a> {
             _ if boundary.origin == Origin::Compiled => verdict,
             Verdict::Tested { .. } => {
                 let rule = ir3_of(boundary.after).and_then(|program| broken_rule(program, &self.target));
-                rule.map_or(verdict, |what| Verdict::Unknown(Unknown::NotShown(NotShown::Rule(what))))
+                let reason = rule.map(NotShown::Rule).or_else(|| {
+                    let threshold = thresholds::only_in_one(boundary.before, boundary.after)?;
+                    let side = if threshold.is_of_after { "after" } else { "before" };
+                    Some(NotShown::Threshold { threshold: threshold.to_string(), side })
+                });
+                reason.map_or(verdict, |reason| Verdict::Unknown(Unknown::NotShown(reason)))
             }
             Verdict::Refuted(refutation) if is_of_fence(boundary, &refutation.difference) => {
                 let what = "the order of a fence and an access: which memories a fence orders is not printed";
@@ -349,6 +355,7 @@ impl<'a> Judge<'a> {
             Some(search) if !is_decided(&first) => {
                 let mut inputs = InputSearch::new(boundary.after, &self.target, search);
                 inputs.doubted = doubted;
+                inputs.has_full_waves = boundary.has_full_waves();
                 let verdict = inputs.run(first, self.envs, &mut compare);
                 Run { verdict, sensitivity: Some(inputs.sensitivity()), is_earlier: false }
             }
@@ -457,7 +464,8 @@ impl<'a> Judge<'a> {
         let others = self.policy.search.into_iter().flat_map(|search| {
             (0..LATE_BATCHES).map(move |batch| {
                 let numbers = batch * LATE_BATCH..(batch + 1) * LATE_BATCH;
-                numbers.map(|at| search.comparison(super::search::FIRST_COMPARED + at, None)).collect()
+                let envs = numbers.map(|at| search.comparison(super::search::FIRST_COMPARED + at, None));
+                envs.map(|env| boundary.launched(env)).collect()
             })
         });
         let given = self.envs.to_vec();

@@ -26,6 +26,7 @@ mod smt;
 mod snapshots;
 mod tally;
 mod texts;
+mod thresholds;
 mod ties;
 mod unseen;
 mod vec4;

@@ -64,6 +64,8 @@ pub(super) struct InputSearch<'a> {
     compared: Vec<(Env, Vec<[u32; 2]>)>,
     /// The register checker has found a difference.
     pub doubted: bool,
+    /// All lanes of each wave run.
+    pub has_full_waves: bool,
 }
 
 impl<'a> InputSearch<'a> {
@@ -82,6 +84,7 @@ impl<'a> InputSearch<'a> {
             best: None,
             compared: Vec::new(),
             doubted: false,
+            has_full_waves: false,
         }
     }
 
@@ -196,7 +199,8 @@ impl<'a> InputSearch<'a> {
             Some(inputs.with_booleans(inputs.envs.towards(env, compared, number)?))
         };
         let env = steered().unwrap_or_else(|| self.search.comparison(number, self.best.as_ref()));
-        Env { fuel: Some(self.fuel), ..env }
+        let env = Env { fuel: Some(self.fuel), ..env };
+        if self.has_full_waves { Env { lanes: None, ..env } } else { env }
     }
 
     /// Records the comparisons of a run, of the last few that are given.

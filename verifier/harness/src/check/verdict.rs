@@ -112,6 +112,15 @@ pub enum NotShown {
     /// What a piece of a program does not say, and the verdict depends on.
     #[error("{0}")]
     Piece(String),
+    /// A constant with which only one of the programs compares: no run need have a value between it and the constant
+    /// of the other one.
+    #[error("only the program {side} compares with {threshold}: runs need not have a value between two constants")]
+    Threshold {
+        /// The constant.
+        threshold: String,
+        /// `before` or `after`: the program that has it.
+        side: &'static str,
+    },
     /// A final program whose compiler reports to the driver fewer resources than its code uses.
     #[error("the driver reserves too little: {0}")]
     Reserved(String),
@@ -129,6 +138,7 @@ impl Unknown {
             Self::NotShown(NotShown::Hazard(_)) => "not shown: a hazard".into(),
             Self::NotShown(NotShown::Rule(_)) => "not shown: a broken rule".into(),
             Self::NotShown(NotShown::Piece(_)) => "not shown: an open piece".into(),
+            Self::NotShown(NotShown::Threshold { .. }) => "not shown: a constant of a comparison".into(),
             Self::NotShown(NotShown::Reserved(_)) => "not shown: more than is reserved".into(),
             Self::OutOfTime(_) => "out of time".into(),
             Self::Insensitive(_) => "insensitive runs".into(),

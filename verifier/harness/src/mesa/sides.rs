@@ -6,7 +6,7 @@ use crate::check::{
     Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
     Sensitivity, Unknown, Verdict,
 };
-use ir3_compiler::ir3::{Src, SrcOperand};
+use ir3_compiler::ir3::{Opcode, Src, SrcOperand};
 use ir3_compiler::nir::{self, IntrinsicOp};
 use ir3_compiler::target::Target;
 use ir3_programs::mesa::native::constant_name;
@@ -25,6 +25,8 @@ pub const NIR: &str = "nir";
 pub const WHOLE: &str = "nir → final code";
 /// The name of the boundary from the last pass to the final code.
 pub const CODE: &str = "final code";
+/// The pass after nir: Mesa prints it first.
+const FIRST_PASS: &str = "nir->ir3";
 /// The name of the pass that makes a program final.
 const LEGALIZE: &str = "ir3_legalize";
 /// The limit on the CPU time of a brief proof.
@@ -116,10 +118,35 @@ fn kind_of(before: &Side<'_>, after: &Side<'_>) -> BoundaryKind {
     }
 }
 
-/// The first word of the constant file that only the program after reads.
-fn new_constant(before: &Snapshot, after: &Snapshot) -> Option<u16> {
+/// The first word of the constant file that only the program after reads, and that nothing is known to fill. `is_open`
+/// is true if any word may be filled by a line that is missing.
+fn new_constant(before: &Snapshot, after: &Snapshot, is_open: bool) -> Option<u16> {
     let before = constant_words(before)?;
-    constant_words(after)?.difference(&before).next().copied()
+    let filled = if is_open { Some(BTreeSet::new()) } else { filled_words(after) }?;
+    constant_words(after)?.difference(&before).find(|&word| !filled.contains(word)).copied()
+}
+
+/// The words of the constant file that the lists before the code fill, or that an ir3 program stores; `None` if it
+/// computes the word that it stores to.
+fn filled_words(program: &Snapshot) -> Option<BTreeSet<u16>> {
+    let Snapshot::Ir3(program) = program else { return None };
+    let consts = &program.consts;
+    let listed = consts.immediates.iter().map(|&(word, _)| word);
+    let mut filled: BTreeSet<u16> = listed.chain(consts.driver_params.iter().map(|param| param.word)).collect();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        if !data.opcode.writes_consts() {
+            continue;
+        }
+        match (data.opcode, &data.srcs[..]) {
+            (Opcode::Stc, [Src { operand: SrcOperand::Immediate(first), .. }, stored]) => {
+                let words = (0..stored.mask.span()).filter_map(|at| u16::try_from(first.checked_add(at)?).ok());
+                filled.extend(words);
+            }
+            _ => return None,
+        }
+    }
+    Some(filled)
 }
 
 /// The words of the constant file that a program reads at constant indices; `None` if nir computes an index.
@@ -304,11 +331,16 @@ impl<'a> Sides<'a> {
             (_, Err(why)) => return unread(&after.name, why),
             (Ok(first), Ok(second)) => (first, second),
         };
-        if let (true, Some(word)) = (self.lacks_constants, new_constant(first, second)) {
+        if let Some(word) = new_constant(first, second, self.lacks_constants) {
             let word = constant_name(word);
-            let why = format!(
-                "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
-            );
+            let why = match self.lacks_constants {
+                true => format!(
+                    "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
+                ),
+                false => {
+                    format!("it reads {word}, and no line before the final code has what the driver fills it with")
+                }
+            };
             return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
         }
         let statistics = after.statistics.as_ref();
@@ -331,6 +363,17 @@ impl<'a> Sides<'a> {
         let mut scratch = Scratch::default();
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
             Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
+        let verdict = match verdict {
+            Verdict::Refuted(_) if before.name == NIR && ![FIRST_PASS, CODE].contains(&&*after.name) => {
+                let why = format!(
+                    "the first section after nir is `AFTER: {}`, expected `AFTER: {FIRST_PASS}`: the two may be of \
+                     different shaders",
+                    after.name
+                );
+                Verdict::Unknown(Unknown::Unsupported(why.into()))
+            }
+            verdict => verdict,
+        };
         let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
         Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
     }

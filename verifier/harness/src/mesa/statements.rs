@@ -25,19 +25,21 @@ const NAMED: [(&str, &str); 9] = [
     ("fragface", "SYSTEM_VALUE_FRONT_FACE"),
 ];
 
-/// Statements about one fact that differ.
-pub(super) fn contradictions(shader: &LogShader, native: &Native, nir: &Shader) -> Vec<String> {
+/// Lines for entries of the lists of inputs and outputs that differ from the lists.
+pub(super) fn of_lists(shader: &LogShader, native: &Native) -> Vec<String> {
     let mut found = Vec::new();
     for section in [&shader.statistics, &shader.repeated].into_iter().flatten() {
         found.extend(section.text.lines().filter_map(|line| named_twice(line, native)));
     }
     found.dedup();
-    let Some(waves) = shader.printed_statistics().and_then(|said| said.waves) else { return found };
-    if let Some(size) = waves.pvtmem_size.filter(|&size| size < nir.info.scratch_size) {
-        let declared = nir.info.scratch_size;
-        found.push(format!("nir declares {declared} bytes of scratch memory, `pvtmem_size` is {size}"));
-    }
     found
+}
+
+/// A size of the scratch memory that is less than nir declares.
+pub(super) fn of_scratch(shader: &LogShader, nir: &Shader) -> Option<String> {
+    let declared = nir.info.scratch_size;
+    let size = shader.printed_statistics()?.waves?.pvtmem_size.filter(|&size| size < declared)?;
+    Some(format!("nir declares {declared} bytes of scratch memory, `pvtmem_size` is {size}"))
 }
 
 /// The difference between a line for an entry of a list and the list.
@@ -147,7 +149,7 @@ end
         let native = Native::read(shader.assembly.as_ref(), shader.statistics.as_ref(), Vec::new()).expect("registers");
         let mut nir = Shader::new(ir3_compiler::nir::Stage::Fragment);
         nir.info.scratch_size = 64;
-        contradictions(&shader, &native, &nir)
+        of_lists(&shader, &native).into_iter().chain(of_scratch(&shader, &nir)).collect()
     }
 
     #[test]

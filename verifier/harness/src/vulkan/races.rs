@@ -84,7 +84,7 @@ pub fn first_race(trace: &AccessTrace, lanes: u64) -> Option<Race> {
                 }
             }
             TracedEvent::Sync(TracedSync { sync: Sync::Fence(new), .. }) => fence = Some(*new),
-            TracedEvent::Sync(TracedSync { sync: Sync::Barrier, lanes: of, .. }) => {
+            TracedEvent::Sync(TracedSync { sync: Sync::Barrier(_), lanes: of, .. }) => {
                 if *of != lanes {
                     return Some(Race::Barrier);
                 }

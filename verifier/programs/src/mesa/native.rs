@@ -7,6 +7,7 @@ use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
 use ir3_compiler::machine::listing;
 use ir3_compiler::target::Generation;
+use std::fmt;
 
 /// An input of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,40 @@ pub struct NativeOutput {
     pub class: RegClass,
 }
 
+/// A list of registers after the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// `; FRAG: inputs:`.
+    Inputs,
+    /// `; FRAG: outputs:`.
+    Outputs,
+}
+
+impl Lists {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Inputs, Self::Outputs];
+}
+
+impl fmt::Display for Lists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Inputs => "inputs",
+            Self::Outputs => "outputs",
+        })
+    }
+}
+
+/// The reason why the lists around the final code cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// A line with a register in another notation, or that ends within an entry.
+    #[error("a line of another form, or that is cut: `{0}`")]
+    Line(String),
+    /// A list that is missing.
+    #[error("the line with the list of {0} is missing after the final assembly")]
+    NoList(Lists),
+}
+
 /// The last program of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Native {
@@ -100,8 +135,8 @@ impl Log {
     /// Reads the last program of the log: `None` if it has no words.
     ///
     /// # Errors
-    /// The line with a register in an unknown notation.
-    pub fn native(&self) -> Result<Option<Native>, String> {
+    /// As [`Native::read`].
+    pub fn native(&self) -> Result<Option<Native>, ListError> {
         let last = |kind: &SectionKind| self.sections.iter().rposition(|section| section.kind == *kind);
         let Some(listing) = last(&SectionKind::Listing) else { return Ok(None) };
         let words = listed_words(&self.sections[listing]);
@@ -135,16 +170,41 @@ impl Native {
     /// Reads a program from the sections of its assembly and its statistics, and its words.
     ///
     /// # Errors
-    /// The line with a register in an unknown notation.
-    pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, String> {
+    /// A line with a register in an unknown notation, or that is cut; a missing list.
+    pub fn read(
+        assembly: Option<&Section>,
+        statistics: Option<&Section>,
+        words: Vec<u64>,
+    ) -> Result<Self, ListError> {
         let mut native = Self { words, ..Self::default() };
         for line in assembly.into_iter().flat_map(|section| section.text.lines()) {
-            native.head(line).ok_or_else(|| line.to_owned())?;
+            native.head(line).ok_or_else(|| ListError::Line(line.to_owned()))?;
         }
+        let mut lists = [false; 2];
         for line in statistics.into_iter().flat_map(|section| section.text.lines()) {
-            native.registers(line).ok_or_else(|| line.to_owned())?;
+            let list = native.registers(line).ok_or_else(|| ListError::Line(line.to_owned()))?;
+            lists.iter_mut().zip(Lists::ALL).for_each(|(has, its)| *has |= list == Some(its));
         }
-        Ok(native)
+        // Mesa prints both, though they may be empty.
+        match Lists::ALL.into_iter().zip(lists).find(|(_, has)| !has) {
+            Some((list, _)) if statistics.is_some() => Err(ListError::NoList(list)),
+            _ => Ok(native),
+        }
+    }
+
+    /// The groups of the constant file that the driver fills, by name.
+    #[must_use]
+    pub fn filled_groups(&self) -> Vec<String> {
+        // The program stores the words of its preamble.
+        let filled = self.groups.iter().filter(|(name, ..)| name != "preamble");
+        let mut groups: Vec<String> = filled
+            .map(|(name, word, vec4s)| {
+                let length = vec4s.map(|vec4s| format!(" ({vec4s} vec4)")).unwrap_or_default();
+                format!("{name} {}{length}", constant_name(*word))
+            })
+            .collect();
+        groups.sort();
+        groups
     }
 
     /// The first word of a group of the constant file.
@@ -211,17 +271,20 @@ impl Native {
         Some(())
     }
 
-    /// Reads a line after the code; `None` if it has another form.
-    fn registers(&mut self, line: &str) -> Option<()> {
+    /// Reads a line after the code, and returns the list that it is; `None` if it has another form.
+    fn registers(&mut self, line: &str) -> Option<Option<Lists>> {
         let Some((stage, rest)) = line.strip_prefix("; ").and_then(|rest| rest.split_once(": ")) else {
-            return Some(());
+            return Some(None);
         };
-        let (inputs, items) = match rest.split_once(':') {
-            Some(("inputs", items)) => (true, items),
-            Some(("outputs", items)) => (false, items),
-            _ => return Some(()),
+        let (list, items) = match rest.split_once(':') {
+            Some(("inputs", items)) => (Lists::Inputs, items.trim()),
+            Some(("outputs", items)) => (Lists::Outputs, items.trim()),
+            _ => return Some(None),
         };
         stage.clone_into(&mut self.stage);
+        if !items.is_empty() && !items.ends_with(')') {
+            return None;
+        }
         for item in items.split(')').map(str::trim).filter(|item| !item.is_empty()) {
             let (name, rest) = item.split_once(" (")?;
             let half = name.starts_with('h');
@@ -234,7 +297,7 @@ impl Native {
             };
             let mut parts = rest.split([' ', ',']);
             let location = parts.next()?.to_owned();
-            if !inputs {
+            if list == Lists::Outputs {
                 self.outputs.push(NativeOutput { location, register: number, class });
                 continue;
             }
@@ -248,7 +311,7 @@ impl Native {
             let class = if is_half { RegClass { half: true, ..class } } else { class };
             self.inputs.push(NativeInput { location, register: number, class, components, varying });
         }
-        Some(())
+        Some(Some(list))
     }
 }
 
@@ -328,8 +391,16 @@ end
     #[test]
     fn another_form_is_an_error_with_the_line() {
         let cut = LOG.replace("cm=f,", "");
-        let error = Log::read(Path::new("x.log"), &cut).unwrap().native().unwrap_err();
-        assert!(error.contains("VARYING_SLOT_TEX0"), "{error}");
+        let error = |log: &str| Log::read(Path::new("x.log"), log).unwrap().native().unwrap_err();
+        assert!(error(&cut).to_string().contains("VARYING_SLOT_TEX0"));
+        // An entry without its end, and a line that is missing: an empty list has its line.
+        let open = LOG.replace(" (FRAG_RESULT_DATA1)", " (FRAG_RES");
+        assert!(matches!(error(&open), ListError::Line(line) if line.ends_with("(FRAG_RES")));
+        for (list, name) in [(Lists::Inputs, "inputs"), (Lists::Outputs, "outputs")] {
+            let start = format!("; FRAG: {name}:");
+            let without: Vec<&str> = LOG.lines().filter(|line| !line.starts_with(&start)).collect();
+            assert_eq!(error(&without.join("\n")), ListError::NoList(list));
+        }
         let none = LOG.split("0000[").next().unwrap();
         assert_eq!(Log::read(Path::new("x.log"), none).unwrap().native(), Ok(None));
     }

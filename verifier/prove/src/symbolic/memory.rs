@@ -445,7 +445,7 @@ pub fn atomic<O: Oracle>(
 pub fn synchronize<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, site: EventSite, sync: Sync) {
     let path = machine.path();
     let operation = match sync {
-        Sync::Barrier => EventOperation::Barrier,
+        Sync::Barrier(_) => EventOperation::Barrier,
         Sync::Fence(_) => EventOperation::Fence,
     };
     machine.event(Event {

@@ -4,7 +4,8 @@
 //! control barrier, if its execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does
 //! not name kinds of memory: `.g` is all that the device sees (SSBOs, images, global memory); shared memory is ordered
 //! by every fence from a6xx on, before that by `.l`. A target may have more or stronger fences than its source, never
-//! fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's control barriers.
+//! fewer or weaker ones (of a smaller scope, or of one direction only), and exactly its source's control barriers, each
+//! with at least the flags of the source's.
 //! nir's fences name buffers and images separately, and an access to the one may move over a fence of the other.
 //!
 //! From a7xx on reads see writes of other workgroups after `ccinv` only (`emit_intrinsic_barrier`), so `fence.w` and
@@ -64,9 +65,28 @@ const OF_DEVICE: Fence = Fence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
     /// Each wave waits until all have reached the barrier. No access moves across it.
-    Barrier,
+    Barrier(BarrierFlags),
     /// Orders accesses to memory.
     Fence(Fence),
+}
+
+/// The flags of a control barrier. No document describes their effect on `bar`, so none may be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BarrierFlags {
+    /// At least the flags of every `bar` that Mesa emits for nir (`emit_control_barrier`): `.g`, before a6xx `.l`, too.
+    /// A barrier of nir requires no others.
+    pub of_nir: bool,
+    /// `.r`, `.w`, `.g` and `.l`.
+    pub rwgl: [bool; 4],
+}
+
+impl BarrierFlags {
+    /// The flags that a barrier of nir requires. No section of a log prints the flags of a `bar`: it has these.
+    pub const NIR: Self = Self { of_nir: true, rwgl: [false; 4] };
+
+    fn covers(self, other: Self) -> bool {
+        self.of_nir >= other.of_nir && self.rwgl.iter().zip(other.rwgl).all(|(&this, other)| this >= other)
+    }
 }
 
 impl Fence {
@@ -132,7 +152,7 @@ impl Sync {
         }
         let scope = intrinsic.indices.execution_scope();
         if matches!(scope, Scope::Workgroup | Scope::QueueFamily | Scope::Device) {
-            list.push(Self::Barrier);
+            list.push(Self::Barrier(BarrierFlags::NIR));
         }
         list
     }
@@ -140,7 +160,11 @@ impl Sync {
     /// The operation of `bar`, `fence` or `ccinv`; `None` if its attributes are unknown, or it is none of them.
     pub fn of_instr(data: &InstrData, target: &Target) -> Option<Self> {
         match (data.opcode, &data.attrs) {
-            (Opcode::Bar, _) => Some(Self::Barrier),
+            (Opcode::Bar, &Attrs::Fence { r, w, g, l }) => {
+                let of_nir = g && (l || target.generation.number() >= 6);
+                Some(Self::Barrier(BarrierFlags { of_nir, rwgl: [r, w, g, l] }))
+            }
+            (Opcode::Bar, _) => Some(Self::Barrier(BarrierFlags::NIR)),
             (Opcode::Fence, &Attrs::Fence { r, w, g, l }) => {
                 let shared = l || target.generation.number() >= 6;
                 Some(Self::Fence(Fence { buffers: g, global: g, images: g, shared, reads: r, writes: w, ..OF_DEVICE }))
@@ -152,11 +176,16 @@ impl Sync {
         }
     }
 
+    /// Returns true for a control barrier.
+    pub const fn is_barrier(self) -> bool {
+        matches!(self, Self::Barrier(_))
+    }
+
     /// Returns true if accesses to a memory may not move across it.
     pub const fn orders(self, space: Space) -> bool {
         match (self, space) {
             (_, Space::Scratch) => false,
-            (Self::Barrier, _) => true,
+            (Self::Barrier(_), _) => true,
             (Self::Fence(fence), Space::Shared) => fence.shared,
             (Self::Fence(fence), Space::Image) => fence.images,
             (Self::Fence(fence), Space::Ssbo) => fence.buffers,
@@ -165,9 +194,9 @@ impl Sync {
     }
 
     /// Returns true if a target may have this operation where its source has the other one.
-    pub const fn replaces(self, other: Self) -> bool {
+    pub fn replaces(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Barrier, Self::Barrier) => true,
+            (Self::Barrier(this), Self::Barrier(other)) => this.covers(other),
             (Self::Fence(this), Self::Fence(other)) => this.covers(other),
             _ => false,
         }
@@ -177,7 +206,11 @@ impl Sync {
 impl fmt::Display for Sync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Barrier => f.write_str("barrier"),
+            Self::Barrier(BarrierFlags { of_nir: true, rwgl: [false, false, _, _] }) => f.write_str("barrier"),
+            Self::Barrier(BarrierFlags { rwgl, .. }) => {
+                let letters = "rwgl".chars().zip(rwgl).filter(|(_, is_set)| **is_set);
+                write!(f, "barrier with the flags {{{}}}", letters.map(|(letter, _)| letter).collect::<String>())
+            }
             Self::Fence(fence) => {
                 f.write_str("fence")?;
                 let parts = [
@@ -253,7 +286,7 @@ impl Synchronized {
     pub fn matched(source: &[Self], target: &[Self]) -> Result<Vec<usize>, (usize, Result<Self, Self>)> {
         let mut matched = Vec::with_capacity(source.len());
         let next_barrier =
-            |from: usize| (from..target.len()).find(|&at| target[at].sync == Sync::Barrier).unwrap_or(target.len());
+            |from: usize| (from..target.len()).find(|&at| target[at].sync.is_barrier()).unwrap_or(target.len());
         // The position after the last operation of the target that was found, by memory.
         let mut done = [0; SEEN.len()];
         let mut barrier = next_barrier(0);
@@ -272,7 +305,7 @@ impl Synchronized {
             for (done, _) in done.iter_mut().zip(memories).filter(|(_, is_ordered)| *is_ordered) {
                 *done = found + 1;
             }
-            if expected.sync == Sync::Barrier {
+            if expected.sync.is_barrier() {
                 barrier = next_barrier(found + 1);
             }
         }
@@ -297,7 +330,7 @@ mod tests {
     fn fences_may_be_more_and_stronger_and_barriers_may_not() {
         let weak = at(Sync::Fence(FENCE), 4, 0);
         let strong = at(Sync::Fence(Fence { shared: true, ..FENCE }), 4, 8);
-        let bar = at(Sync::Barrier, 4, 8);
+        let bar = at(Sync::Barrier(BarrierFlags::NIR), 4, 8);
         let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
         assert!(!differs(&[weak, bar], &[strong, bar]));
         assert!(!differs(&[weak, bar], &[weak, strong, bar]));
@@ -309,7 +342,39 @@ mod tests {
         // A store on the other side: of memory that the fence orders, and of memory that it does not.
         assert!(differs(&[weak], &[at(Sync::Fence(FENCE), 0, 0)]));
         assert!(!differs(&[weak], &[at(Sync::Fence(FENCE), 4, 8)]));
-        assert!(differs(&[bar], &[at(Sync::Barrier, 4, 4)]));
+        assert!(differs(&[bar], &[at(Sync::Barrier(BarrierFlags::NIR), 4, 4)]));
+    }
+
+    #[test]
+    fn a_barrier_has_at_least_the_flags_of_its_source() {
+        let bar = |gpu: &str, attrs: Attrs| {
+            let data = InstrData { attrs, ..InstrData::new(Opcode::Bar) };
+            Sync::of_instr(&data, &Target::by_name(gpu).unwrap()).unwrap()
+        };
+        let flags = |text: &str| {
+            let [r, w, g, l] = ['r', 'w', 'g', 'l'].map(|letter| text.contains(letter));
+            Attrs::Fence { r, w, g, l }
+        };
+        let nir = Sync::Barrier(BarrierFlags::NIR);
+        for (gpu, target, source) in
+            [("a660", "g", "g"), ("a660", "rwgl", "g"), ("a660", "rwl", "rl"), ("a540", "gl", "")]
+        {
+            assert!(bar(gpu, flags(target)).replaces(bar(gpu, flags(source))), "{gpu} {target} {source}");
+        }
+        for (target, source) in [("", "g"), ("rwl", "rwgl"), ("rgl", "rwgl"), ("wgl", "rwgl"), ("rwg", "rwgl")] {
+            assert!(!bar("a660", flags(target)).replaces(bar("a660", flags(source))), "{target} {source}");
+        }
+        // A barrier of nir is `.g`, before a6xx `.g.l`; so is one whose flags are not printed.
+        for (gpu, attrs, expected) in [
+            ("a660", flags("g"), true),
+            ("a660", flags("rwl"), false),
+            ("a540", flags("g"), false),
+            ("a540", flags("gl"), true),
+            ("a660", Attrs::None, true),
+        ] {
+            assert_eq!(bar(gpu, attrs.clone()).replaces(nir), expected, "{gpu} {attrs:?}");
+            assert_eq!(bar(gpu, attrs).replaces(bar(gpu, Attrs::None)), expected);
+        }
     }
 
     #[test]
@@ -345,7 +410,7 @@ mod tests {
         let fence = |device, shared| Sync::Fence(Fence { buffers: device, images: device, shared, ..FENCE });
         let [device, shared] = [at(fence(true, false), 4, 8), at(fence(false, true), 4, 8)];
         let both = at(fence(true, true), 4, 8);
-        let bar = at(Sync::Barrier, 4, 8);
+        let bar = at(Sync::Barrier(BarrierFlags::NIR), 4, 8);
         let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
         assert!(!differs(&[device, shared, bar], &[shared, device, bar]));
         // Between them, stores to the memory of the first one only.

@@ -234,7 +234,7 @@ impl SyncLog {
     /// Records an operation on waves. Returns true if the wave has to wait.
     pub(super) fn record(&mut self, sync: Sync, memory: &Memory) -> bool {
         self.done.push(Synchronized { sync, stored: memory.stored() });
-        sync == Sync::Barrier
+        sync.is_barrier()
     }
 
     /// The operations of all waves, wave by wave.

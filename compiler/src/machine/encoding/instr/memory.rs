@@ -1,7 +1,7 @@
 //! Memory.
 
 use super::alu::{TYPES, number_of};
-use super::{DecodeResult, Decoder, EncodeResult, Encoder};
+use super::{DecodeError, DecodeResult, Decoder, EncodeResult, Encoder};
 use crate::ir3::opcode::{Form, Memory, Role};
 use crate::ir3::{AddressSpace, Attrs, InstrFlags, MemoryAttrs, Opcode, ShuffleMode, Src, SrcOperand, Type, WriteMask};
 use crate::machine::encoding::field::{Field, FieldName, Kind};
@@ -20,6 +20,11 @@ const WITH_A1: u64 = 1 << 8;
 
 /// The dimensions of a buffer before a6xx; an image has fewer.
 const BUFFER_DIMENSIONS: u8 = 4;
+
+/// The dimensions in the word of an access to a buffer.
+const fn buffer_dimensions(old_layout: bool) -> u8 {
+    if old_layout { BUFFER_DIMENSIONS } else { 1 }
+}
 
 /// Returns true for instructions whose images are untyped, as buffers are: atomics of a4xx.
 fn has_untyped_images(generation: Generation, name: &str) -> bool {
@@ -76,7 +81,7 @@ impl Decoder {
         let mut coordinates = 1;
         match form.memory {
             Memory::Space(space) => attrs.space = Some(space),
-            Memory::Attribute => coordinates = self.shape(&mut attrs),
+            Memory::Attribute => coordinates = self.shape(&mut attrs)?,
             Memory::None | Memory::Unknown => {}
         }
         self.handle(&mut attrs);
@@ -180,15 +185,20 @@ impl Decoder {
         }
     }
 
-    /// The memory and the dimensions: a buffer is untyped. On a4xx atomics of images are, too, and only buffers have four dimensions.
-    fn shape(&self, attrs: &mut MemoryAttrs) -> u32 {
+    /// The memory and the dimensions: a buffer is untyped. On a4xx atomics of images are, too, and only buffers have
+    /// four dimensions.
+    fn shape(&self, attrs: &mut MemoryAttrs) -> Result<u32, DecodeError> {
         let dimensions = (self.get(FieldName::Dimensions) + 1) as u8;
         let untyped_image = has_untyped_images(self.generation, self.encoding.name) && dimensions < BUFFER_DIMENSIONS;
         let is_image = self.get(FieldName::Typed) != 0 || untyped_image;
         attrs.space = Some(if is_image { AddressSpace::Image } else { AddressSpace::Ssbo });
-        let coordinates = if is_image || self.data.opcode == Opcode::Resinfo { dimensions } else { 1 };
+        let is_access_of_buffer = !is_image && self.data.opcode != Opcode::Resinfo;
+        if is_access_of_buffer && dimensions != buffer_dimensions(attrs.old_layout) {
+            return self.lacks("access to a buffer of so many dimensions");
+        }
+        let coordinates = if is_access_of_buffer { 1 } else { dimensions };
         attrs.coords = Some(coordinates);
-        coordinates.into()
+        Ok(coordinates.into())
     }
 }
 
@@ -346,7 +356,8 @@ impl Encoder<'_> {
             Some(_) => {}
             None => return self.not_known(FieldName::Typed, "the memory is not known"),
         }
-        let buffer = attrs.space == Some(AddressSpace::Ssbo) && attrs.old_layout;
-        self.put(FieldName::Dimensions, u64::from(if buffer { BUFFER_DIMENSIONS } else { dimensions }) - 1)
+        let is_old_buffer = attrs.space == Some(AddressSpace::Ssbo) && attrs.old_layout;
+        let dimensions = if is_old_buffer { buffer_dimensions(true) } else { dimensions };
+        self.put(FieldName::Dimensions, u64::from(dimensions) - 1)
     }
 }

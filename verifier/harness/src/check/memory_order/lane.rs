@@ -422,7 +422,7 @@ impl<'a> LaneComparison<'a> {
 /// Returns true if a barrier or fence orders an access.
 fn orders(sync: Sync, access: &LaneAccess) -> bool {
     let counts = match sync {
-        Sync::Barrier => true,
+        Sync::Barrier(_) => true,
         Sync::Fence(fence) if access.kind == AccessKind::Atomic => fence.reads || fence.writes,
         Sync::Fence(fence) => {
             if access.writes() {

@@ -39,7 +39,9 @@ use super::{Executable, Execution};
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::target::Target;
 use ir3_semantics::environment::env::{DEFAULT_FUEL, Env};
-use ir3_semantics::environment::memory::{AccessKind, AccessTrace, Perturbation, TracedAccess, TracedEvent};
+use ir3_semantics::environment::memory::{
+    AccessKind, AccessTrace, Perturbation, PerturbedWords, TracedAccess, TracedEvent,
+};
 use ir3_semantics::environment::sync::Synchronized;
 use ir3_semantics::interp::{End, Outcome, Scratch, Unsupported};
 use lane::{Findings, LaneComparison, Operation, Suspect};
@@ -52,10 +54,10 @@ const LANES: [usize; 12] = [0, 1, 2, 3, 5, 8, 13, 22, 31, 40, 55, 63];
 const MOST_ENVS: usize = 32;
 /// The number of environments in which two addresses must have the same distance for it to count as constant.
 const LEAST_WITNESSES: usize = 3;
-/// The most runs with a changed word for one pair of accesses, about; and the most of one run for a load that is left
-/// out.
+/// The most runs with a changed word for one pair of accesses, about; and the most executions of one run, from the first
+/// and from the last on, of a load that is left out.
 const MOST_PERTURBED: usize = 96;
-const MOST_LOADS: usize = 4;
+const MOST_LOADS: usize = 2;
 
 /// Compares the order of accesses in the runs of two programs that agree in all environments.
 ///
@@ -153,7 +155,7 @@ fn is_covered(suspect: Suspect, pair: &TracedPair, scratch: &mut Scratch) -> boo
         return false;
     }
     let (mut tried, mut is_used) = (0, false);
-    for env in &pair.envs {
+    for (number, env) in pair.envs.iter().enumerate() {
         let (outcome, trace) = scratch.traced(|scratch| pair.source.run(env, env.fuel(), scratch));
         if outcome.end != End::Finished || trace.cut {
             continue;
@@ -171,12 +173,39 @@ fn is_covered(suspect: Suspect, pair: &TracedPair, scratch: &mut Scratch) -> boo
         if met.into_iter().any(|Meeting { perturbation }| perturbation.is_none_or(&mut changes)) {
             return true;
         }
-        is_used |= change == OrderChange::Exchanged || Meeting::of_load(&trace, first).into_iter().any(&mut changes);
+        is_used |= change == OrderChange::Exchanged || of_load(&trace, first, number).into_iter().any(&mut changes);
         if tried >= MOST_PERTURBED {
             break;
         }
     }
     !is_used
+}
+
+/// Changes of the words that the first and the last executions of an instruction load.
+///
+/// Lanes that store to one word hide all of them but one, so all lanes load other words at once. Operations on several
+/// lanes may hide that, so some single lanes do, too: the first, the last, and another one in each run.
+fn of_load(trace: &AccessTrace, site: u32, run: usize) -> Vec<Perturbation> {
+    let accesses = trace.events.iter().filter_map(|event| match event {
+        TracedEvent::Access(access) if access.site == site && !access.words.is_empty() => Some(access),
+        _ => None,
+    });
+    let mut accesses: Vec<&TracedAccess> = accesses.collect();
+    // The parts of an access are one execution.
+    accesses.dedup_by_key(|access| access.execution);
+    let Some(first) = accesses.first() else { return Vec::new() };
+    let words = &first.words;
+    let some = [words.first(), words.last(), words.get(run % words.len())];
+    let lanes = some.into_iter().flatten().map(|word| Perturbation {
+        execution: first.execution,
+        words: PerturbedWords::OfLane { lane: word.lane, word: word.word, bits: u32::MAX },
+    });
+    let lanes: Vec<Perturbation> = lanes.collect();
+    if accesses.len() > 2 * MOST_LOADS {
+        accesses.drain(MOST_LOADS..accesses.len() - MOST_LOADS);
+    }
+    let all = accesses.iter().map(|it| Perturbation { execution: it.execution, words: PerturbedWords::All });
+    all.chain(lanes).collect()
 }
 
 /// A pair of accesses that touch a common word, of which at least one changes it.
@@ -186,21 +215,6 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// Changes of all bits that some executions of an instruction load.
-    fn of_load(trace: &AccessTrace, site: u32) -> Vec<Perturbation> {
-        let accesses = trace.events.iter().filter_map(|event| match event {
-            TracedEvent::Access(access) if access.site == site => access.words.first().map(|word| (access, word)),
-            _ => None,
-        });
-        let changes = accesses.map(|(access, word)| Perturbation {
-            execution: access.execution,
-            lane: word.lane,
-            word: word.word,
-            bits: u32::MAX,
-        });
-        changes.take(MOST_LOADS).collect()
-    }
-
     /// The meetings of two instructions in a run, a few of each execution.
     fn all(trace: &AccessTrace, first: u32, second: u32) -> Vec<Self> {
         let of = |site: u32| -> Vec<&TracedAccess> {
@@ -229,8 +243,9 @@ impl Meeting {
         let mut meetings = Vec::new();
         for load in loads {
             let met = load.words.iter().filter_map(|word| Some((word, *changed.get(&(load.array, word.word))?)));
-            meetings.extend(met.take(2).map(|(word, bits)| Self {
-                perturbation: Some(Perturbation { execution: load.execution, lane: word.lane, word: word.word, bits }),
+            meetings.extend(met.take(2).map(|(word, bits)| {
+                let words = PerturbedWords::OfLane { lane: word.lane, word: word.word, bits };
+                Self { perturbation: Some(Perturbation { execution: load.execution, words }) }
             }));
         }
         meetings

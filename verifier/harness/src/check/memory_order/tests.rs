@@ -107,6 +107,17 @@ fn an_exchange_is_covered_where_the_two_meet() {
     assert_eq!(found_in(name, &met), None);
 }
 
+/// All lanes store what they load to one word: only the store of the last one stays, and a lane that runs alone later
+/// shows its own.
+#[test]
+fn a_load_counts_as_used_by_any_lane() {
+    let order = found("memory/load-out-of-a-loop-over-its-store");
+    assert!(
+        matches!(order, Some(MemoryOrder { change: OrderChange::Merged | OrderChange::Exchanged, .. })),
+        "{order:?}"
+    );
+}
+
 /// Two environments of one distance may be a coincidence.
 #[test]
 fn a_distance_needs_witnesses() {

@@ -4,7 +4,7 @@ use super::lane::{Operation, Suspect};
 use super::report::OrderChange;
 use ir3_semantics::environment::aliases::may_be_one;
 use ir3_semantics::environment::memory::{AccessKind, AccessTrace, OrderedCode, Space, TracedEvent};
-use ir3_semantics::environment::sync::Sync;
+use ir3_semantics::environment::sync::{BarrierFlags, Sync};
 use rustc_hash::FxHashSet;
 
 /// The operations that runs execute, by their numbers: accesses, and barriers and fences, of both programs.
@@ -40,7 +40,7 @@ enum Token {
     VolatileLoad,
     Store,
     Atomic,
-    Barrier,
+    Barrier(BarrierFlags),
     Fence,
 }
 
@@ -82,7 +82,10 @@ fn tokens(code: impl Iterator<Item = OrderedCode>, memory: Space, are_marked: bo
             }
             OrderedCode::Sync { sync, .. } if !sync.orders(memory) => continue,
             OrderedCode::Sync { site, sync } => {
-                let token = if sync == Sync::Barrier { Token::Barrier } else { Token::Fence };
+                let token = match sync {
+                    Sync::Barrier(flags) => Token::Barrier(flags),
+                    Sync::Fence(_) => Token::Fence,
+                };
                 (token, Operation::Sync(site, sync))
             }
         };

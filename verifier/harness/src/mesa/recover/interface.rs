@@ -39,6 +39,8 @@ pub(super) struct Recovered {
     pub problems: Vec<String>,
     /// Facts that two sections state differently.
     pub contradictions: Vec<Contradiction>,
+    /// The list of inputs or outputs that lacks an entry.
+    pub short_list: Option<String>,
 }
 
 impl Recovered {
@@ -56,6 +58,7 @@ impl Recovered {
             inferred: Vec::new(),
             problems: Vec::new(),
             contradictions: Vec::new(),
+            short_list: None,
         };
         own.inputs(native, nir, sections, passes);
         own.render_targets = render_targets(native);
@@ -75,12 +78,13 @@ impl Recovered {
             }
             own.outputs.push(at);
         }
-        own.listed_outputs(sections, passes);
+        let listed: Vec<&str> = native.outputs.iter().map(|output| &*output.location).collect();
+        own.listed_outputs(&listed, sections, passes);
         own
     }
 
     /// Checks that the list after the code has all outputs of `end`.
-    fn listed_outputs(&mut self, sections: &[Section], passes: &[Result<Program, String>]) {
+    fn listed_outputs(&mut self, listed: &[&str], sections: &[Section], passes: &[Result<Program, String>]) {
         for (section, program) in sections.iter().zip(passes) {
             let Ok(program) = program else { continue };
             let numbers = program.instrs.values().filter_map(|data| match &data.attrs {
@@ -88,9 +92,15 @@ impl Recovered {
                 _ => None,
             });
             if let Some(last) = numbers.max().filter(|&last| usize::from(last) >= self.outputs.len()) {
-                let listed = self.outputs.len();
-                let message =
-                    format!("{} has output {last}, the list after the final assembly has {listed}", place(section));
+                let (place, number) = (place(section), usize::from(last) + 1);
+                let entries = match &listed[..] {
+                    [] => "none".to_owned(),
+                    names => format!("{} ({})", names.len(), names.join(", ")),
+                };
+                let message = format!(
+                    "{place} has at least {number} outputs, the list of outputs after the final assembly has {entries}"
+                );
+                self.short_list.get_or_insert_with(|| message.clone());
                 self.contradictions.push(Contradiction::between([section.title()], message));
             }
         }
@@ -155,8 +165,13 @@ impl Recovered {
                 (one, other) => one.or(other),
             };
             let Some(input) = input else {
-                if registers.contains_key(&serial) {
-                    self.problems.push(format!("no input is known for ssa_{serial}"));
+                if let Some(&(register, class)) = registers.get(&serial) {
+                    let half = if class.half { "h" } else { "" };
+                    let message = format!(
+                        "the list of inputs after the final assembly has none in {half}{register}, where ssa_{serial} is"
+                    );
+                    self.short_list.get_or_insert_with(|| message.clone());
+                    self.problems.push(message);
                 }
                 continue;
             };

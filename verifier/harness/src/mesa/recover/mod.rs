@@ -143,7 +143,7 @@ fn native(shader: &LogShader, listing: Option<&Section>, target: &Target) -> Res
         None => assembled_words(assembly, target.generation)?,
     };
     let native = Native::read(Some(assembly), shader.statistics.as_ref(), words);
-    native.map_err(|line| format!("a line of another form: `{line}`"))
+    native.map_err(|error| error.to_string())
 }
 
 /// Makes jumps of conditional branches to the only successor of their block: legalization puts one after a `kill` with

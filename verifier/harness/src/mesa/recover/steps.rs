@@ -7,7 +7,7 @@
 //! facts.
 
 use super::contradiction::Contradiction;
-use super::phases::Phase;
+use super::phases::{self, Phase};
 use super::{
     accesses, accesses_memory, array_names, array_starts, array_versions, arrays, chain, chained, clear_unencoded_jp,
     false_deps, fold_single_target_branches, interface, is_to_its_end, last_line, last_text, native, nir_arrays,
@@ -89,6 +89,7 @@ pub(super) const RECOVERIES: &[Recovery] = &[
     Recovery { name: "scratch memory", needs: &["arrays of the code", "blocks"], apply: complete_scratch },
     // Last: the other steps complete their programs with this nir although it cannot be compared.
     Recovery { name: "refused nir", needs: &["textures", "code"], apply: refuse_nir },
+    Recovery { name: "mixed sections", needs: &["passes", "refused nir"], apply: refuse_mixed },
 ];
 
 /// True if each step is after the steps that it needs, and no name is there twice.
@@ -164,6 +165,8 @@ pub(super) struct State<'a> {
     pub problems: Vec<String>,
     pub contradictions: Vec<Contradiction>,
     pub unread: usize,
+    /// Sections that cannot all be of one shader.
+    mixed: Option<Contradiction>,
 }
 
 impl<'a> State<'a> {
@@ -191,6 +194,7 @@ impl<'a> State<'a> {
             problems: shader.broken.iter().map(|(_, error)| error.to_string()).collect(),
             contradictions: Vec::new(),
             unread: shader.broken.len(),
+            mixed: None,
         }
     }
 
@@ -227,6 +231,7 @@ fn read_passes(state: &mut State<'_>) {
     };
     state.reads = shader.passes.iter().map(read).collect();
     state.phases = Phase::of(&shader.passes);
+    state.mixed = phases::mixed(&shader.passes);
     let is_damaged = state.reads.iter().any(Result::is_err) || shader.nir.is_some() && state.nir.is_err();
     let damage = shader.without_start.as_ref().map(ToString::to_string).into_iter();
     let wrapped = damage::wrapped(path, shader).filter(|_| is_damaged);
@@ -328,13 +333,26 @@ fn find_interface(state: &mut State<'_>) {
     state.inferred.append(&mut interface.inferred);
     state.problems.append(&mut interface.problems);
     state.contradictions.append(&mut interface.contradictions);
+    if let Some(short) = interface.short_list.take() {
+        refuse_lists(state, &short);
+    }
     state.interface = Some(interface);
 }
 
 fn compare_lists(state: &mut State<'_>) {
     let (Ok(nir), Ok(native)) = (&state.nir, &state.native) else { return };
-    let lists = statements::contradictions(state.shader, native, nir);
-    state.contradictions.extend(lists.into_iter().map(Contradiction::of_lists));
+    let (lists, scratch) = (statements::of_lists(state.shader, native), statements::of_scratch(state.shader, nir));
+    if let Some(why) = lists.first() {
+        refuse_lists(state, why);
+    }
+    state.contradictions.extend(lists.into_iter().chain(scratch).map(Contradiction::of_lists));
+}
+
+/// Refuses the comparisons for which the lists after the code pair inputs and outputs: those with nir and with the
+/// final code. All passes name them in the same way.
+fn refuse_lists(state: &mut State<'_>, why: &str) {
+    state.refused_nir.get_or_insert_with(|| why.to_owned());
+    state.refused_code.get_or_insert_with(|| why.to_owned());
 }
 
 fn find_last_text(state: &mut State<'_>) {
@@ -374,7 +392,7 @@ fn complete_textures(state: &mut State<'_>) {
     };
     match textures::complete(nir, &texts, state.target) {
         Ok(mut lines) => state.inferred.append(&mut lines),
-        Err(why) => state.refused_nir = Some(why),
+        Err(why) => drop(state.refused_nir.get_or_insert(why)),
     }
 }
 
@@ -392,14 +410,16 @@ fn complete_accesses(state: &mut State<'_>) {
         Err(error) => {
             // Programs after passes agree on the attributes that their texts leave out; nir has them.
             if state.passes.first().and_then(|first| first.as_ref().ok()).is_some_and(accesses_memory) {
-                state.refused_nir = Some(format!("its accesses cannot be compared without the final code: {error}"));
+                let why = format!("its accesses cannot be compared without the final code: {error}");
+                state.refused_nir.get_or_insert(why);
             }
             return;
         }
     };
     if nir.stage == Stage::TessCtrl {
         let own = chain::without_bars(words.instrs.values_mut().map(|instr| &mut instr.data));
-        state.refused_code = state.bars.filter(|&bars| bars != own).map(|_| other_bars(own));
+        let other = state.bars.filter(|&bars| bars != own).map(|_| other_bars(own));
+        state.refused_code = state.refused_code.take().or(other);
     }
     let last = state.last.as_ref().map(|(program, phase)| (program, *phase));
     let accesses = accesses::Accesses::of(last, words);
@@ -517,6 +537,15 @@ fn complete_arrays_of_code(state: &mut State<'_>) {
 fn complete_scratch(state: &mut State<'_>) {
     let programs = state.passes.iter_mut().flatten().chain(&mut state.code);
     scratch::complete(state.shader, state.nir.as_ref().ok(), programs);
+}
+
+/// Refuses all comparisons of sections that cannot all be of one shader.
+fn refuse_mixed(state: &mut State<'_>) {
+    let Some(mixed) = state.mixed.take() else { return };
+    let why = || mixed.to_string();
+    state.passes.iter_mut().for_each(|pass| *pass = Err(why()));
+    (state.nir, state.code) = (Err(why()), Err(why()));
+    state.contradictions.push(mixed);
 }
 
 fn refuse_nir(state: &mut State<'_>) {

@@ -64,7 +64,7 @@ pub fn native(path: &Path, gpu: Option<Target>) -> Result<NativeProgram, NativeE
     let refused = |what: String| NativeError::Refused { path: path.display().to_string(), what };
     let log = Log::read(&path, &text)?;
     let target = target_of(&path, &log, gpu)?;
-    let native = log.native().map_err(|line| refused(format!("a line of another form: `{line}`")))?;
+    let native = log.native().map_err(|error| refused(error.to_string()))?;
     let native = native.ok_or_else(|| refused("no words".to_owned()))?;
     let source = log.nir(&path)?.into_iter().rfind(|section| is_stage(section, &native.stage));
     let source = source.ok_or_else(|| refused(format!("no nir of the stage {}", native.stage)))?;

@@ -18,7 +18,8 @@ pub use space::{
     size_property, word_of,
 };
 pub use trace::{
-    AccessKind, AccessTrace, OrderedCode, Perturbation, TracedAccess, TracedEvent, TracedSync, TracedWord,
+    AccessKind, AccessTrace, OrderedCode, Perturbation, PerturbedWords, TracedAccess, TracedEvent, TracedSync,
+    TracedWord,
 };
 
 use smallvec::SmallVec;
@@ -427,10 +428,7 @@ impl Memory {
         for lane in lanes_of(outside) {
             open[lane] = u32::MAX;
         }
-        if let Some((lane, flipped)) = self.flipped(number, (bits, lanes & !outside), &address) {
-            let (shift, mask) = part(address(lane), bits);
-            dst[lane] ^= flipped >> shift & mask;
-        }
+        self.flip(number, (bits, lanes & !outside), &address, dst);
         poisoned | outside
     }
 

@@ -1,6 +1,6 @@
 //! The trace of a run: its accesses to memory that other waves see, and its barriers and fences, in order.
 
-use super::{ArrayIndex, Memory, Space};
+use super::{ArrayIndex, Memory, Space, part};
 use crate::arithmetic::rows::Row;
 use crate::environment::Binding;
 use crate::environment::aliases::MemoryName;
@@ -127,17 +127,41 @@ pub struct AccessTrace {
     named: Option<MemoryName>,
 }
 
-/// A change of a word that a lane loads.
+/// A change of words that an execution of a load reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Perturbation {
     /// The number of the execution: [`TracedAccess::execution`].
     pub execution: u32,
-    /// The lane.
-    pub lane: u8,
-    /// The index of the word in its array.
-    pub word: u32,
-    /// The bits of the word that are flipped.
-    pub bits: u32,
+    /// The words.
+    pub words: PerturbedWords,
+}
+
+/// The words that are changed.
+#[derive(Clone, Copy, Debug)]
+pub enum PerturbedWords {
+    /// A word that one lane loads.
+    OfLane {
+        /// The lane.
+        lane: u8,
+        /// The index of the word in its array.
+        word: u32,
+        /// The bits of the word that are flipped.
+        bits: u32,
+    },
+    /// All words that any lane loads, in each lane by other bits.
+    All,
+}
+
+impl PerturbedWords {
+    /// The bits that are flipped where a lane loads a word.
+    fn flipped(self, lane: usize, word: u32) -> u32 {
+        match self {
+            Self::OfLane { lane: its, word: at, bits } if usize::from(its) == lane && at == word => bits,
+            Self::OfLane { .. } => 0,
+            // Some bits of each byte.
+            Self::All => 0x9e37_79b9_u32.wrapping_mul(lane as u32 + 1) | 0x0101_0101,
+        }
+    }
 }
 
 impl Memory {
@@ -269,19 +293,22 @@ impl Memory {
         trace.events.push(TracedEvent::Access(access));
     }
 
-    /// The bits of a loaded element that are flipped.
-    pub(super) fn flipped(
+    /// Flips the perturbed bits of loaded elements.
+    pub(super) fn flip(
         &self,
         array: ArrayIndex,
         (width, lanes): (u8, u64),
         address: impl Fn(usize) -> u64,
-    ) -> Option<(usize, u32)> {
-        let Perturbation { execution, lane, word, bits } = self.perturbation?;
-        let lane = usize::from(lane);
-        if execution != self.execution || lanes >> lane & 1 == 0 {
-            return None;
+        elements: &mut Row,
+    ) {
+        let Some(Perturbation { words, .. }) = self.perturbation.filter(|it| it.execution == self.execution) else {
+            return;
+        };
+        for lane in lanes_of(lanes) {
+            let address = address(lane);
+            let (shift, mask) = part(address, width);
+            let word = self.arrays[array.0].word(lane, address, width);
+            elements[lane] ^= words.flipped(lane, word) >> shift & mask;
         }
-        let address = address(lane);
-        (self.arrays[array.0].word(lane, address, width) == word).then_some((lane, bits))
     }
 }

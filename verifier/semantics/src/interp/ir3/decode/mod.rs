@@ -148,7 +148,7 @@ fn decode_with<'a>(
         out.values = decoder.slots.values();
     }
     out.consts = decoder.slots.consts();
-    let has_barrier = out.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
+    let has_barrier = out.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier(_))));
     out.waves = waves::count(out.launch, has_barrier);
     Ok((out, decoder.watched, decoder.slots))
 }

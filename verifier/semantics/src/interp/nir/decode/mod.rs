@@ -144,7 +144,7 @@ fn decode_with(shader: &Shader, rules: Rules, watched: WatchTable) -> Result<(De
     }
     let launch = Launch::of(shader);
     let scratch_size = shader.info.scratch_size;
-    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
+    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier(_))));
     let waves = waves::count(launch, has_barrier);
     Ok((Decoded { code: decoder.code, launch, waves, scratch_size, facts: PairFacts::default() }, decoder.watched))
 }

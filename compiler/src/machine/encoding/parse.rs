@@ -20,7 +20,7 @@ use std::borrow::Cow;
 pub struct AssembleError {
     /// Column, from 1 on.
     pub column: usize,
-    /// What should be there.
+    /// The expected text.
     pub expected: Cow<'static, str>,
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use std::sync::{LazyLock, OnceLock};
 
-/// Where an instruction says the widths of its registers.
+/// The places of the widths of registers in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
     /// It has no half registers.
@@ -39,7 +39,7 @@ pub enum When {
     OtherTypes,
 }
 
-/// What instructions of one layout have in common.
+/// The common part of the instructions of one layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Fields, in groups.
@@ -48,7 +48,7 @@ pub struct Form {
     pub text: &'static str,
     /// Bits that the hardware ignores, as far as is known: ranges with both ends.
     pub ignored: &'static [(u8, u8)],
-    /// Where widths are.
+    /// The places of widths.
     pub widths: Widths,
     /// Generations that have it.
     pub generations: (Generation, Generation),
@@ -88,7 +88,7 @@ pub struct Encoding {
     pub name: &'static str,
     /// The opcode of ir3, if it has one.
     pub opcode: Option<Opcode>,
-    /// Where widths are.
+    /// The places of widths.
     pub widths: Widths,
     /// A condition beside the bits.
     pub when: When,

@@ -19,7 +19,7 @@ fn word_of(generation: Generation, text: &str) -> u64 {
     assemble(generation, text, 0, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Fields of texts, and what is said of an operand that does not fit.
+/// Fields of texts, and the messages about operands that do not fit.
 #[test]
 fn operands_that_do_not_fit_are_errors_that_name_the_field() {
     let mut wrong = Vec::new();
@@ -295,7 +295,7 @@ fn instructions_of_mesa() {
         println!("skipped: {} is absent", folder.display());
         return;
     };
-    // What only one of the two says.
+    // Attributes that only one of the two has.
     let comparable = |instr: &CodeInstr| {
         let mut instr = instr.clone();
         let data = &mut instr.data;

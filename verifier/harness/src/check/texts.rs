@@ -403,7 +403,7 @@ fn add_results(before: &mut Program, after: &mut Program, target: &Target) -> Ad
     let known = names(&certain);
     let uncertain: Vec<String> =
         registers.iter().map(Register::name).filter(|register| !known.contains(register)).collect();
-    // What one of them does not write has the value from before the texts.
+    // A register that one of them does not write has the value from before the texts.
     let inputs = Register::by_unit(target);
     for (program, written) in [(&mut *before, &of_before), (&mut *after, &of_after)] {
         let is_input = |data: &InstrData| data.opcode == Opcode::Input;

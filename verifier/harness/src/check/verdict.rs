@@ -109,7 +109,7 @@ pub enum NotShown {
     /// A rule of ir3 that the program after breaks, so that the hardware does not execute its text.
     #[error("the program after breaks a rule: {0}")]
     Rule(String),
-    /// What a piece of a program does not say, and the verdict depends on.
+    /// A register or value about which a piece of a program is silent, and on which the verdict depends.
     #[error("{0}")]
     Piece(String),
     /// A constant with which only one of the programs compares: no run need have a value between it and the constant

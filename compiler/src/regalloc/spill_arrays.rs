@@ -35,12 +35,15 @@ const PLANS: usize = 8;
 /// The estimated number of iterations of a loop.
 const ITERATIONS: f32 = 10.0;
 
+/// Spills the values of a program, with the results of earlier analyses.
+pub(crate) type SpillValues<'a> = &'a dyn Fn(&mut Program, &RefCell<Carried>) -> Result<(), Error>;
+
 /// The stage after this one, which spills values.
 pub struct Spilling<'a> {
     /// Returns true if values are spilled.
     pub is_needed: &'a dyn Fn(&Program) -> Result<bool, Error>,
-    /// Spills them, with the results of earlier analyses.
-    pub(crate) run: &'a dyn Fn(&mut Program, &RefCell<Carried>) -> Result<(), Error>,
+    /// Spills them.
+    pub(crate) run: SpillValues<'a>,
 }
 
 /// An access that can be rewritten: a plain move from or to an element.

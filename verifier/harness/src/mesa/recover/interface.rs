@@ -93,7 +93,7 @@ impl Recovered {
             });
             if let Some(last) = numbers.max().filter(|&last| usize::from(last) >= self.outputs.len()) {
                 let (place, number) = (place(section), usize::from(last) + 1);
-                let entries = match &listed[..] {
+                let entries = match listed {
                     [] => "none".to_owned(),
                     names => format!("{} ({})", names.len(), names.join(", ")),
                 };

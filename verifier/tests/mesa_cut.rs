@@ -429,7 +429,7 @@ fn logs_that_lost_entries_of_lists_are_not_refuted() {
     let whole = check(&path, &log, &target, &quick(&engines));
     assert!(whole.iter().all(|(_, verdict)| verdict.is_pass()), "{whole:?}");
     let mut lists = 0;
-    for name in [": outputs: ", ": inputs: "] {
+    for name in ["; VERT: outputs: ", "; VERT: inputs: "] {
         let Some(line) = log.lines().find(|line| line.contains(name)) else { continue };
         lists += 1;
         let last = line.rfind(" r").or_else(|| line.rfind(" hr")).expect("an entry");

@@ -296,7 +296,10 @@ fn report_missing(state: &mut State<'_>) {
     match (&state.nir, &state.native) {
         // Mesa prints the passes of a shader without nir and assembly if `IR3_SHADER_DEBUG` does not name its stage.
         (Err(_), Err(_)) if shader.nir.is_none() && shader.assembly.is_none() => {}
-        (_, Err(error)) if is_to_its_end(shader) => state.problems.push(error.clone()),
+        (_, Err(error)) if is_to_its_end(shader) => {
+            state.problems.push(error.clone());
+            state.code = Err(error.clone());
+        }
         (_, Err(error)) => {
             // The section that was cut off is one of them.
             state.unread = state.unread.max(1);

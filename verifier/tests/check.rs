@@ -178,7 +178,7 @@ fn registers_at_the_end_of_a_piece() {
         (
             "read",
             format!("{sum}add.f r0.y, r1.x, r1.x\n"),
-            format!("add.f r0.x, r4.x, r5.x\nadd.f r0.y, r0.x, r0.x\n"),
+            "add.f r0.x, r4.x, r5.x\nadd.f r0.y, r0.x, r0.x\n".to_owned(),
             3,
             "do not say if it is read after them: r0.x, r1.x",
         ),

@@ -425,7 +425,7 @@ fn logs_that_lost_entries_of_lists_are_not_refuted() {
     let target = Target::default();
     let engines = Engines::all(Smt::default());
     let path = folder("corpus").join("mesa/copies.log");
-    let log = std::fs::read_to_string(&path).expect("a log");
+    let log = fs::read_to_string(&path).expect("a log");
     let whole = check(&path, &log, &target, &quick(&engines));
     assert!(whole.iter().all(|(_, verdict)| verdict.is_pass()), "{whole:?}");
     let mut lists = 0;

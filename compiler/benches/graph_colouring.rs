@@ -1,8 +1,9 @@
 //! Speed and memory of graph colouring: interference graphs of 100 to 100,000 nodes.
 //!
-//! `cargo bench -p ir3-compiler --bench graph_colouring` prints milliseconds of CPU time to colour a graph (edges, simplification and selection), of the best of some
-//! runs, and the peak of the resident memory so far. The graphs are those of straight-line code: each node interferes with those of a window around it, and the classes are
-//! halves, full registers and vectors of two and four in the file of a6xx. With a window of 40 most of them have optimistic nodes.
+//! `cargo bench -p ir3-compiler --bench graph_colouring` prints milliseconds of CPU time to colour a graph (edges,
+//! simplification and selection), of the best of some runs, and the peak of the resident memory so far. The graphs are
+//! those of straight-line code: each node interferes with those of a window around it, and the classes are halves, full
+//! registers and vectors of two and four in the file of a6xx. With a window of 40 most of them have optimistic nodes.
 
 use cpu_time::ThreadTime;
 use ir3_compiler::graph_colouring::Rotation;

@@ -1,9 +1,10 @@
 //! Arms: the cases of passes, which are counted, and some of which can be skipped.
 //!
-//! An arm is a case of a pass: a rule that it applies, or a reason for which it does not transform the code. [`Arm`] lists them. The code of a
-//! pass has one call for each, of the [`Counter`] of the compilation: [`may`](Counter::may) for a change that the pass can do without, and
-//! [`count`](Counter::count) otherwise. So the counts of a compilation are the coverage of its passes, and [`Skip`] leaves out a rule, or some of
-//! its applications, to find the one that breaks a program.
+//! An arm is a case of a pass: a rule that it applies, or a reason for which it does not transform the code. [`Arm`]
+//! lists them. The code of a pass has one call for each, of the [`Counter`] of the compilation: [`may`](Counter::may)
+//! for a change that the pass can do without, and [`count`](Counter::count) otherwise. So the counts of a compilation
+//! are the coverage of its passes, and [`Skip`] leaves out a rule, or some of its applications, to find the one that
+//! breaks a program.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! One compilation: a shader, and the program after each stage.
 //!
-//! [`Compilation`] is the only loop over the stages. Code that compares the two sides of a stage, plants a bug after one or collects
-//! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the current program.
-//! [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the order of the stages and runs each.
+//! [`Compilation`] is the only loop over the stages. Code that compares the two sides of a stage, plants a bug after
+//! one or collects snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing,
+//! [`Compilation::program`] is the current program. [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the
+//! order of the stages and runs each.
 
 use crate::arms::Counter;
 use crate::i965::vec4;

@@ -1,6 +1,7 @@
 //! Features: parts of the backend that can be disabled, to measure their worth, or to test if one is at fault.
 //!
-//! A feature is an optional stage of the same name, or a part of a stage that is no single rule: those are [arms](crate::arms).
+//! A feature is an optional stage of the same name, or a part of a stage that is no single rule: those are
+//! [arms](crate::arms).
 
 use std::fmt;
 use std::ops::Sub;

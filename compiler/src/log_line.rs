@@ -1,8 +1,9 @@
 //! Lines of Mesa's log without prefixes and colours.
 //!
 //! Mesa writes `MESA: info: ` before each line that it logs, and a log of a log has it twice; a terminal may have added
-//! control sequences. On Android it logs through the system, whose lines begin with a time and a tag, or with a tag alone. A warning that another part of the driver logged in between is not part of the program: it reads
-//! as an empty line.
+//! control sequences. On Android it logs through the system, whose lines begin with a time and a tag, or with a tag
+//! alone. A warning that another part of the driver logged in between is not part of the program: it reads as an empty
+//! line.
 
 use std::borrow::Cow;
 

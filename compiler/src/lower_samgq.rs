@@ -4,9 +4,9 @@
 //! shaders it returns wrong data on some GPUs ([`Quirks::samgq`](crate::target::Quirks::samgq)). `samgpN` samples for
 //! lane N of each quad only and does not change the destination of the other lanes, so the four together are a `samgq`.
 //!
-//! All four have the operands of the `samgq`. A destination may be on top of a source: a lane reads its sources before it is
-//! written, and none of the others writes it. A value that is written in parts is not in SSA form, so this comes after
-//! register allocation.
+//! All four have the operands of the `samgq`. A destination may be on top of a source: a lane reads its sources before
+//! it is written, and none of the others writes it. A value that is written in parts is not in SSA form, so this comes
+//! after register allocation.
 
 use crate::ir3::{InstrData, Opcode, OperandFlags, Program, ShaderStage};
 use crate::target::Target;

@@ -22,8 +22,8 @@
 //!     footer: jump header
 //! ```
 //!
-//! `scan_clusters.macro` does it for clusters, whose last lanes have their sums already: all lanes compute, the last one
-//! of those that are left hands the sum on, and its cluster leaves:
+//! `scan_clusters.macro` does it for clusters, whose last lanes have their sums already: all lanes compute, the last
+//! one of those that are left hands the sum on, and its cluster leaves:
 //!
 //! ```text
 //!     body:   scratch = reduce; inclusive = src OP scratch; exclusive = src2 OP scratch; getlast store, after

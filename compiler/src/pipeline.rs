@@ -1,8 +1,9 @@
 //! The stages of the backend, in order.
 //!
-//! A [`Stage`] is a function from a program to a program. Each is one row of the table below: if it can be disabled, if it only moves
-//! values, when it is needed, and its function.
-//! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
+//! A [`Stage`] is a function from a program to a program. Each is one row of the table below: if it can be disabled, if
+//! it only moves values, when it is needed, and its function.
+//! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`]
+//! or [`run_stage`], by the language that it reads.
 
 mod allocator;
 mod error;
@@ -74,8 +75,9 @@ impl Context<'_> {
 
 type StageResult<T> = Result<T, Refusal>;
 
-/// A function from a program to a program of the same language. `is_needed` has only a shared reference to the program. So if a stage is not
-/// needed, the program after it is the program before it; code that compares boundaries relies on that.
+/// A function from a program to a program of the same language. `is_needed` has only a shared reference to the program.
+/// So if a stage is not needed, the program after it is the program before it; code that compares boundaries relies on
+/// that.
 struct Pass<P> {
     is_needed: fn(&P, &Context<'_>) -> StageResult<bool>,
     run: fn(&mut P, &Context<'_>) -> StageResult<Change>,
@@ -174,8 +176,9 @@ macro_rules! function {
     };
 }
 
-/// Declares the stages. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage on ir3), and the condition and the
-/// function of the pass, which read the names in parentheses. The rows under `tests` exist in unit tests only.
+/// Declares the stages. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage on ir3), and the
+/// condition and the function of the pass, which read the names in parentheses. The rows under `tests` exist in unit
+/// tests only.
 macro_rules! stages {
     (
         i965 $vec4_names:tt { $($(#[$vec4_doc:meta])* $vec4:ident = $vec4_name:literal, $vec4_need:expr $(, $vec4_if:expr => $vec4_run:expr)?;)* }

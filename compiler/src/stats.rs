@@ -9,8 +9,8 @@
 //!   instructions;
 //! - `full` and `half` are vec4 of general registers; in a merged file, half registers count as full;
 //! - `stp` and `ldp` are components of private memory, not instructions;
-//! - `last-baryf` and `last-helper` are the instructions before the last varying is read (`(ei)`) and before helper lanes
-//!   end (`(eq)`, or the end of a program that needs them and has no such mark);
+//! - `last-baryf` and `last-helper` are the instructions before the last varying is read (`(ei)`) and before helper
+//!   lanes end (`(eq)`, or the end of a program that needs them and has no such mark);
 //! - `constlen` is in vec4, see `consts`;
 //! - `sstall` and `systall` are estimates: the slots that are left of a usual latency at each `(ss)` and `(sy)`.
 //!

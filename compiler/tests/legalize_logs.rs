@@ -15,8 +15,8 @@ use ir3_compiler::stats::{Stats, Waits};
 use ir3_compiler::target::{DelaySlots, Target};
 use std::collections::BTreeMap;
 
-/// The instructions in the order of the code; a branch has the distance to its target. Without `nops`, those that only take time are left
-/// out.
+/// The instructions in the order of the code; a branch has the distance to its target. Without `nops`, those that only
+/// take time are left out.
 fn code(program: &Program, nops: bool) -> Vec<(InstrData, Option<i32>)> {
     let marks = InstrFlags::SS | InstrFlags::SY | InstrFlags::EQ | InstrFlags::JP;
     let is_code = |data: &InstrData| match data.opcode {
@@ -110,8 +110,8 @@ fn reason(mesa: &Program) -> Option<&'static str> {
         last.is_some_and(|&last| opcode(last).category() == Category::Barrier)
     };
     if mesa.layout.iter().any(back) {
-        // It visits blocks of loops again with the nops that it has inserted before, does not count those in `(nopN)`, and
-        // keeps nops that carried a flag.
+        // It visits blocks of loops again with the nops that it has inserted before, does not count those in `(nopN)`,
+        // and keeps nops that carried a flag.
         Some("loops")
     } else if mesa.iter_instrs().any(|(_, instr)| opcode(instr) == Opcode::Prede) {
         // It inserts `prede` and its nops after all others, which do not count them.

@@ -4,7 +4,8 @@
 //! form, of the best of many runs. The result covers everything from SSA form to machine instructions, by parts:
 //!
 //! - *predicates*: critical edges, tied sources, registers of predicates and addresses (`regalloc::predicates`);
-//! - *assignment*: conversion to conventional SSA, liveness, merge sets, pressure and assignment (`regalloc::run_within`);
+//! - *assignment*: conversion to conventional SSA, liveness, merge sets, pressure and assignment
+//!   (`regalloc::run_within`);
 //! - *lowering*: parallel copies to moves and swaps (`regalloc::lower_copies`).
 //!
 //! The programs fit, so nothing is spilled. The last column is the scheduler before allocation (`schedule::before`), in

@@ -1,7 +1,8 @@
 //! A pass of one's own under test: `cargo run --example own_pass`.
 //!
-//! The pass runs after the optimisations of the backend, as a stage of its own. Generated programs are compiled with it and compared at
-//! every stage; what fails is written as a bundle, reduced, and grouped by cause, as for the stages of the backend.
+//! The pass runs after the optimisations of the backend, as a stage of its own. Generated programs are compiled with it
+//! and compared at every stage; what fails is written as a bundle, reduced, and grouped by cause, as for the stages of
+//! the backend.
 
 use ir3_verifier::prelude::*;
 use std::{error::Error, path::Path, sync::atomic::AtomicBool};

@@ -1,4 +1,5 @@
-//! Graph colouring: its results are right with every rule of rotation, and planted bugs are refuted after register allocation.
+//! Graph colouring: its results are right with every rule of rotation, and planted bugs are refuted after register
+//! allocation.
 
 use crate::common::reloads;
 use ir3_compiler::compilation::compile;
@@ -34,8 +35,9 @@ fn the_least_limit_is_what_colouring_needs() {
     }
 }
 
-/// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and outputs: nothing is refuted, by runs or by the
-/// register checker, which does not follow all values that lanes share over branches.
+/// Programs of every profile on one GPU of each kind, with few registers and all of them, some with given inputs and
+/// outputs: nothing is refuted, by runs or by the register checker, which does not follow all values that lanes share
+/// over branches.
 #[test]
 fn programs_are_right() {
     let limits = ["target", "min+6", "24", "12"].map(|text| text.parse::<RegisterLimit>().expect("a limit"));

@@ -1,9 +1,10 @@
 //! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules above it there, so there is no
 //! cycle.
 //!
-//! A line of the map that begins with a path under `src/` names a module, a folder or a file, of the package above it. Every path in code that
-//! begins with `crate::` or goes up by `super::` leads from the module of its file to that of its target. Comments do not count, nor do
-//! tests, which may use everything. The order of packages is that of their manifests, which cargo checks.
+//! A line of the map that begins with a path under `src/` names a module, a folder or a file, of the package above it.
+//! Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that of
+//! its target. Comments do not count, nor do tests, which may use everything. The order of packages is that of their
+//! manifests, which cargo checks.
 
 use ir3_compiler::ir3::Opcode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,8 @@ struct Package {
     modules: Vec<String>,
 }
 
-/// The packages of a map. A line of the map names a package (`    verifier/prove/ …`) or a module of it (`      src/solver/ …`).
+/// The packages of a map. A line of the map names a package (`    verifier/prove/ …`) or a module of it (`
+/// src/solver/ …`).
 fn packages(map: &str, root: &Path) -> Vec<Package> {
     let mut packages: Vec<Package> = Vec::new();
     for line in map.lines().filter(|line| !line.ends_with("a package of its own")) {
@@ -274,8 +276,8 @@ fn only_the_judge_calls_engines() {
     assert!(callers.contains("harness/src/check/judge.rs"), "the test has lost the judge: {callers:?}");
 }
 
-/// Files of the compiler with a list of four or more opcodes: tables that give each opcode something of its own, where several have the same.
-/// Everything else that opcodes have in common is a column of `ir3/opcode/table.rs`.
+/// Files of the compiler with a list of four or more opcodes: tables that give each opcode something of its own, where
+/// several have the same. Everything else that opcodes have in common is a column of `ir3/opcode/table.rs`.
 const LISTS: [(&str, usize); 6] = [
     // The request that a texture instruction makes.
     ("ir3/access/texture.rs", 1),

@@ -132,8 +132,8 @@ fn mixed_logs_end_with_exit_code_2() {
     assert!(text.contains(&format!("lines of two shaders are mixed at line {number}: ")), "{text}");
 }
 
-/// Whole sections of two shaders, one after the other: passes in an order that no shader has, and a pass after the nir of
-/// another shader.
+/// Whole sections of two shaders, one after the other: passes in an order that no shader has, and a pass after the nir
+/// of another shader.
 #[test]
 fn sections_of_two_shaders_are_not_refuted() {
     let folder = Folder::new("mesa-broken-sections");

@@ -1,4 +1,5 @@
-//! The integration tests, in one program: each program that links the verifier costs seconds, and tests of one program share both cores.
+//! The integration tests, in one program: each program that links the verifier costs seconds, and tests of one program
+//! share both cores.
 //!
 //! `cargo test -p ir3-verifier --test suite pairs::` runs one file.
 

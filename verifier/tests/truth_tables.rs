@@ -1,17 +1,18 @@
-//! Every tree of `and`, `or` and `not` up to a depth over three comparisons, as the condition of a branch: compiled for a GPU of each
-//! generation, run on all eight assignments, and never longer than without folding.
+//! Every tree of `and`, `or` and `not` up to a depth over three comparisons, as the condition of a branch: compiled for
+//! a GPU of each generation, run on all eight assignments, and never longer than without folding.
 //!
 //! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of
 //! depth d, or the conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two
 //! of them are identified, not even those with exchanged operands. Each is built without sharing, with a value of its
 //! own for each of its operations, and no nir pass simplifies it.
 //!
-//! [`PER_PROGRAM`] trees make a program, with consecutive ifs. A tree has its own three comparisons, which differ from all others in their
-//! constant. The arms of if k give bit k of the result, which is right only if exactly the right arm has run, in each of the eight lanes;
-//! so both arms are observable. The instructions of a tree are those of the block that ends with its branch, and of the two arms.
+//! [`PER_PROGRAM`] trees make a program, with consecutive ifs. A tree has its own three comparisons, which differ from
+//! all others in their constant. The arms of if k give bit k of the result, which is right only if exactly the right
+//! arm has run, in each of the eight lanes; so both arms are observable. The instructions of a tree are those of the
+//! block that ends with its branch, and of the two arms.
 //!
-//! `IR3_TRUTH_TABLES=all` runs all trees (depth 3, in release), on all cores, and the name of a GPU runs them for that GPU; without it the
-//! test runs those of depth 2, and a sample of those of depth 3 that is spread over all of them.
+//! `IR3_TRUTH_TABLES=all` runs all trees (depth 3, in release), on all cores, and the name of a GPU runs them for that
+//! GPU; without it the test runs those of depth 2, and a sample of those of depth 3 that is spread over all of them.
 
 use cpu_time::ProcessTime;
 use ir3_compiler::compilation;

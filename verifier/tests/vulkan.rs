@@ -60,7 +60,8 @@ impl main {
 }
 ";
 
-/// A vertex shader: an attribute, the numbers of the vertex and of the instance, and two outputs, of which one is the position.
+/// A vertex shader: an attribute, the numbers of the vertex and of the instance, and two outputs, of which one is the
+/// position.
 const VERTEX: &str = "shader: MESA_SHADER_VERTEX
 num_ssbos: 1
 subgroup_size: 1

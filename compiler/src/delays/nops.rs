@@ -3,8 +3,8 @@
 //! A scoreboard is kept in code order: for every register, the cycle from which the ALU may read it, and the one from
 //! which other units may. A cycle is an issue slot; only ALU instructions and control flow take one ([`issue_slots`]).
 //! The rules:
-//! - the ALU can read its results after [`DelaySlots::near`] slots; other units, reads in the other width, and reads of predicates
-//!   and addresses need [`DelaySlots::far`];
+//! - the ALU can read its results after [`DelaySlots::near`] slots; other units, reads in the other width, and reads of
+//!   predicates and addresses need [`DelaySlots::far`];
 //! - an element of a repetition is written and read in its own slot, and so are the two moves of a swap; for a relative
 //!   access the element is unknown, so all are written last and read first;
 //! - the third source of a multiply-add is read [`DelaySlots::third_source`] slots late;
@@ -14,8 +14,9 @@
 //! separate files too, and there is no evidence that less is enough there.
 //!
 //! At the start of a block a register's time is the latest over all logical predecessors: a
-//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. In an early preamble users of
-//! addresses wait with `(ss)`. After `prede`, and after the second of `predt` and `predf`, some GPUs need extra nops.
+//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. In an early
+//! preamble users of addresses wait with `(ss)`. After `prede`, and after the second of `predt` and `predf`, some GPUs
+//! need extra nops.
 
 use super::latency::issue_slots;
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};

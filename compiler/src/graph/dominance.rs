@@ -1,7 +1,7 @@
 //! Dominance: node A dominates node B if every path from the entry to B contains A.
 //!
-//! After Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm": the immediate dominators are the fixed point of
-//! the nearest common dominator of all predecessors. Questions are answered by intervals of a walk of the tree.
+//! After Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm": the immediate dominators are the fixed point
+//! of the nearest common dominator of all predecessors. Questions are answered by intervals of a walk of the tree.
 
 use super::Graph;
 use crate::maps::map_of;
@@ -23,8 +23,8 @@ pub struct DominatorTree<N: EntityRef> {
 }
 
 impl<N: EntityRef> DominatorTree<N> {
-    /// Computes the tree. `order` contains all reachable nodes: first the entry, and each other one after its dominators
-    /// and after one of its predecessors, as in a reversed [postorder](super::postorder).
+    /// Computes the tree. `order` contains all reachable nodes: first the entry, and each other one after its
+    /// dominators and after one of its predecessors, as in a reversed [postorder](super::postorder).
     pub fn new<G: Graph<Node = N>>(graph: &G, order: Vec<N>) -> Self {
         let mut position: SecondaryMap<N, u32> = map_of(end(&order));
         for (i, &node) in order.iter().enumerate() {

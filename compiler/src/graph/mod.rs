@@ -1,4 +1,5 @@
-//! Algorithms on directed graphs whose nodes are typed indices: control-flow graphs of either language, and uses of values.
+//! Algorithms on directed graphs whose nodes are typed indices: control-flow graphs of either language, and uses of
+//! values.
 
 mod dominance;
 

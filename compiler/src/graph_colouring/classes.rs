@@ -1,9 +1,9 @@
-//! Register classes, which of their registers conflict, and the numbers `p` and `q` of Runeson and Nyström ("Retargetable
-//! Graph-Coloring Register Allocation for Irregular Architectures").
+//! Register classes, which of their registers conflict, and the numbers `p` and `q` of Runeson and Nyström
+//! ("Retargetable Graph-Coloring Register Allocation for Irregular Architectures").
 //!
-//! A register of a class is a number. In a *contiguous* class, register `r` is the units `r..r + length`, and two registers
-//! conflict if they have a unit in common: vectors, the scalars in them, and the halves of these. In a *listed* class a
-//! register is one unit, which conflicts with itself and with the units that were listed for it.
+//! A register of a class is a number. In a *contiguous* class, register `r` is the units `r..r + length`, and two
+//! registers conflict if they have a unit in common: vectors, the scalars in them, and the halves of these. In a
+//! *listed* class a register is one unit, which conflicts with itself and with the units that were listed for it.
 //!
 //! - `p(c)` is the number of registers of class `c`.
 //! - `q(c, d)` is the largest number of registers of `c` that one register of `d` conflicts with.
@@ -83,8 +83,8 @@ impl ClassesBuilder {
         self.classes.push(ClassData { members: set, length })
     }
 
-    /// Adds a class whose registers are `length` consecutive units, at least 1, from the given ones on. A register that reaches beyond the last
-    /// unit is left out.
+    /// Adds a class whose registers are `length` consecutive units, at least 1, from the given ones on. A register that
+    /// reaches beyond the last unit is left out.
     pub fn add_contiguous(&mut self, length: u16, members: impl IntoIterator<Item = Register>) -> Class {
         self.add(Some(length.max(1)), members)
     }
@@ -169,8 +169,8 @@ impl Classes {
         q
     }
 
-    /// Adds to `blocked` the registers of class `of` whose units `own` conflict with the units `other` of register `at` of class `by`. Parts
-    /// matter for contiguous classes only.
+    /// Adds to `blocked` the registers of class `of` whose units `own` conflict with the units `other` of register `at`
+    /// of class `by`. Parts matter for contiguous classes only.
     pub fn block(&self, blocked: &mut Bits, of: Class, own: Part, by: Class, other: Part, at: Register) {
         let at = u32::from(at.0);
         match (self.classes[of].length, self.classes[by].length) {

@@ -1,7 +1,8 @@
-//! Colours an ir3 program: within the fewest registers first, as an occupancy-bound machine wants it, and then within more.
+//! Colours an ir3 program: within the fewest registers first, as an occupancy-bound machine wants it, and then within
+//! more.
 //!
-//! Round robin would spread the values over the whole file, and each register that a program names may cost waves. So the file is first as large as the SSA allocator's,
-//! then as large as costs no waves, then as the limit allows.
+//! Round robin would spread the values over the whole file, and each register that a program names may cost waves. So
+//! the file is first as large as the SSA allocator's, then as large as costs no waves, then as the limit allows.
 
 use super::Rotation;
 use super::ir3_graph::{Problem, unmergeable_values};

@@ -4,7 +4,8 @@
 //! live at the same time ([`Part`]): two vectors of which only some components are live together may overlap in the
 //! others. If pairs of units of several points are combined, an edge has the smallest ranges that contain them all.
 //!
-//! Edges are collected in a list that is sorted now and then, so a graph takes memory in proportion to its edges, not to the square of its nodes.
+//! Edges are collected in a list that is sorted now and then, so a graph takes memory in proportion to its edges, not
+//! to the square of its nodes.
 
 use super::classes::{Class, Classes, Part, Register};
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};

@@ -1,10 +1,11 @@
 //! The interference graph of an ir3 program.
 //!
-//! A node is a merge set; its class has as many consecutive units as the set. A unit is a half register, so halves are sub-registers of full registers where these are one
-//! file, and vectors are consecutive registers. Two sets interfere in the units of the values that are live at the same time, not as a whole.
+//! A node is a merge set; its class has as many consecutive units as the set. A unit is a half register, so halves are
+//! sub-registers of full registers where these are one file, and vectors are consecutive registers. Two sets interfere
+//! in the units of the values that are live at the same time, not as a whole.
 //!
-//! The numbers of units are those of all files: full registers and halves in them, halves of a file of their own, shared registers. Arrays are nodes
-//! with a given register, live where they are live.
+//! The numbers of units are those of all files: full registers and halves in them, halves of a file of their own,
+//! shared registers. Arrays are nodes with a given register, live where they are live.
 
 use super::classes::{Class, Classes, ClassesBuilder, Part, Register};
 use super::graph::{Graph, GraphBuilder, Node};
@@ -67,8 +68,9 @@ fn copied_results(program: &Program, analysis: &Analysis) -> FxHashSet<Value> {
     copied
 }
 
-/// Values that must not be merged with others: tied results that are not in the register of their source. They are written before the instruction, by a copy, and
-/// another value of their set may still be read by it. Inputs with given registers, too.
+/// Values that must not be merged with others: tied results that are not in the register of their source. They are
+/// written before the instruction, by a copy, and another value of their set may still be read by it. Inputs with given
+/// registers, too.
 pub fn unmergeable_values(program: &Program, analysis: &Analysis) -> Vec<Value> {
     let inputs = analysis.inputs.iter().flat_map(|inputs| &inputs.places).map(|&(value, _)| value);
     inputs.chain(copied_results(program, analysis)).collect()

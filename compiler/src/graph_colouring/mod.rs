@@ -8,10 +8,10 @@
 //! 4. [`select`]: a register for each node, with round-robin rotation;
 //! 5. [`spill_choice`]: the node to spill if a node gets no register.
 //!
-//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](crate::regalloc::merge_sets): values that are coalesced
-//! before allocation, such as a vector and its parts, or a phi and its sources. A value has one location for its whole
-//! live range. So this allocator never moves a value to free registers; if it finds no register it spills, even if
-//! fewer registers are live than exist. The comparison with the SSA allocator measures this property.
+//! For ir3 (`ir3_graph`, `colour`, `spilling`) a node is a [merge set](crate::regalloc::merge_sets): values that are
+//! coalesced before allocation, such as a vector and its parts, or a phi and its sources. A value has one location for
+//! its whole live range. So this allocator never moves a value to free registers; if it finds no register it spills,
+//! even if fewer registers are live than exist. The comparison with the SSA allocator measures this property.
 //!
 //! Liveness, conversion to conventional SSA, precoloured registers and the emission of copies are those of the SSA
 //! allocator. So are the stages: `spill` spills until the program can be coloured, and `register-allocation` colours

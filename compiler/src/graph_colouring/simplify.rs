@@ -68,7 +68,8 @@ pub fn simplify(graph: &Graph, classes: &Classes) -> Stack {
     Stack { entries: state.entries, optimistic_start }
 }
 
-/// The nodes that are left, by `q_total`: a tree of minima. Most changes of a node do not change the least of its neighbourhood, and end there.
+/// The nodes that are left, by `q_total`: a tree of minima. Most changes of a node do not change the least of its
+/// neighbourhood, and end there.
 struct ByTotal {
     /// The number of leaves, a power of two.
     leaves: usize,

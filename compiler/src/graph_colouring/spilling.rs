@@ -1,4 +1,5 @@
-//! Spilling for the colouring allocator: nodes are spilled, the best by benefit and cost first, until the rest can be coloured.
+//! Spilling for the colouring allocator: nodes are spilled, the best by benefit and cost first, until the rest can be
+//! coloured.
 //!
 //! A node is a merge set of the scalarised program, and all scalars in it are spilled together (`spill_everywhere`).
 //! If no candidate remains, merge sets are split; if that does not help either, every value is spilled as in the SSA

@@ -26,7 +26,8 @@ fn vectors(units: u16) -> (Classes, Vec<Class>) {
     (builder.finish(), list)
 }
 
-/// A random graph over these classes, with `percent` of all edges, some of them between parts, and some given registers.
+/// A random graph over these classes, with `percent` of all edges, some of them between parts, and some given
+/// registers.
 fn random_graph(random: &mut Random, list: &[Class], nodes: u32, percent: u32) -> Graph {
     let mut builder = GraphBuilder::default();
     let nodes: Vec<Node> =
@@ -150,8 +151,8 @@ fn colourings_of_random_graphs_are_right() {
     assert!(outcomes.iter().all(|&n| n > 1000), "{outcomes:?}");
 }
 
-/// The stack by its definition: sweeps from the highest node down, and the node with the least sum of `q` over those that are left, the highest of these, where a sweep
-/// finds none.
+/// The stack by its definition: sweeps from the highest node down, and the node with the least sum of `q` over those
+/// that are left, the highest of these, where a sweep finds none.
 fn stack_by_definition(graph: &Graph, classes: &Classes) -> Vec<(Node, bool)> {
     let mut left: Vec<bool> = graph.nodes().map(|node| graph.given(node).is_none()).collect();
     let is_left = |left: &[bool], node: Node| left[node.as_u32() as usize] || graph.given(node).is_some();
@@ -241,8 +242,9 @@ fn given_registers_stay() {
     assert!(others.iter().all(|&node| registers[node] != Some(Register(6))));
 }
 
-/// The document's rule and the one that landed differ in where the lowest optimistic node is searched for. All nodes below it are sure of a register, so both colour the
-/// same graphs: a property of the stack, not of the rotation. Between the old rule and the document's there are graphs of both kinds, and of few nodes.
+/// The document's rule and the one that landed differ in where the lowest optimistic node is searched for. All nodes
+/// below it are sure of a register, so both colour the same graphs: a property of the stack, not of the rotation.
+/// Between the old rule and the document's there are graphs of both kinds, and of few nodes.
 #[test]
 fn what_the_rules_colour() {
     let mut random = Random(11);

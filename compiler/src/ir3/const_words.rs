@@ -1,4 +1,5 @@
-//! The words of the constant file that a program in SSA form names: those that it reads, stores, or reads relative to an address.
+//! The words of the constant file that a program in SSA form names: those that it reads, stores, or reads relative to
+//! an address.
 
 use super::{InstrData, Opcode, Program, RegFile, ShaderStage, Src, SrcOperand};
 use crate::target::{Generation, Target};
@@ -70,10 +71,12 @@ pub fn const_limit(program: &Program, target: &Target) -> u32 {
     4 * if shared_consts(program, target).is_empty() { all } else { all - shared }
 }
 
-/// The words of the constant file that all stages of a pipeline share on a6xx, if a program reads them. A Vulkan driver has its push
-/// constants there (Mesa: `shared_consts_base_offset`). They are loaded on their own: `constlen` does not count them.
+/// The words of the constant file that all stages of a pipeline share on a6xx, if a program reads them. A Vulkan driver
+/// has its push constants there (Mesa: `shared_consts_base_offset`). They are loaded on their own: `constlen` does not
+/// count them.
 ///
-/// A program that fills the file up to there may have constants of its own in these words: it names the vec4 before them, too.
+/// A program that fills the file up to there may have constants of its own in these words: it names the vec4 before
+/// them, too.
 pub fn shared_consts(program: &Program, target: &Target) -> Range<u32> {
     const SHARED: Range<u32> = 4 * 504..4 * 512;
     if target.generation != Generation::A6xx {

@@ -1,14 +1,14 @@
 //! One solver for dataflow analyses.
 //!
-//! An analysis has a direction, a lattice of facts and a transfer function. The fact at the *input* of a block (its start,
-//! for a forward analysis) is the join of the outputs over all edges; the fact at its *output* is the result of the
-//! transfer function. All facts start at the least element, `Default::default()`. Inputs only grow: an output is joined to
-//! the previous input. The solution is the least fixed point if the transfer function is monotone; otherwise
+//! An analysis has a direction, a lattice of facts and a transfer function. The fact at the *input* of a block (its
+//! start, for a forward analysis) is the join of the outputs over all edges; the fact at its *output* is the result of
+//! the transfer function. All facts start at the least element, `Default::default()`. Inputs only grow: an output is
+//! joined to the previous input. The solution is the least fixed point if the transfer function is monotone; otherwise
 //! it is a sound one.
 //!
-//! A block is visited again if the output of a block that it depends on has changed ([`Worklist`]). Blocks are visited in
-//! the order that the caller gives, reversed for a backward analysis. For structured code in layout order, the number of visits
-//! of a block is about one plus its loop depth.
+//! A block is visited again if the output of a block that it depends on has changed ([`Worklist`]). Blocks are visited
+//! in the order that the caller gives, reversed for a backward analysis. For structured code in layout order, the
+//! number of visits of a block is about one plus its loop depth.
 //!
 //! Liveness of SSA values needs no fixed point: [`liveness`](super::liveness) is its sparse form.
 

@@ -14,7 +14,8 @@ pub(crate) fn uses_helpers(data: &InstrData) -> bool {
         && (reads_quad(data) || matches!(data.opcode, Opcode::Movmsk | Opcode::BrcstActive) || takes_one_lane(data))
 }
 
-/// Returns true for a move to a shared register of a value that each lane has of its own: the lane that it takes may be a helper lane.
+/// Returns true for a move to a shared register of a value that each lane has of its own: the lane that it takes may be
+/// a helper lane.
 fn takes_one_lane(data: &InstrData) -> bool {
     let is_of_lane = |src: &Src| src.class.file == RegFile::General && src.place().is_some();
     data.opcode == Opcode::Mov

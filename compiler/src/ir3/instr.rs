@@ -386,7 +386,8 @@ pub struct TextureAttrs {
     pub is_1d: bool,
     /// True if the coordinates are those of a cube map.
     pub is_cube: bool,
-    /// `isam`: true if it fetches a texel of level 0 of a texture. Mesa does since 25.1; else it is a load of [`space`](Self::space).
+    /// `isam`: true if it fetches a texel of level 0 of a texture. Mesa does since 25.1; else it is a load of
+    /// [`space`](Self::space).
     pub is_fetch: bool,
     /// `isam`: the memory that is read through the texture unit.
     pub space: Option<AddressSpace>,

@@ -186,7 +186,8 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
     }
 }
 
-/// Returns true if an address of 64 bits may be two words of the constant file: that of the indexed accesses of a7xx, in its first 256 words.
+/// Returns true if an address of 64 bits may be two words of the constant file: that of the indexed accesses of a7xx,
+/// in its first 256 words.
 fn takes_const_address(target: &Target, opcode: Opcode, slot: usize, src: &Src) -> bool {
     let has_form = target.generation >= Generation::A7xx && matches!(opcode, Opcode::LdgA | Opcode::StgA);
     has_form && slot == 0 && matches!(src.operand, SrcOperand::Const(word) if word < 256)

@@ -5,8 +5,8 @@
 //! and no table of blocks and entities, if entities are taken one after another: time and space are proportional to the
 //! sets at the starts of blocks.
 //!
-//! A phi's source is read at the end of the predecessor. [`walk`] follows the paths of one entity; [`LiveSets`] lists the
-//! entities that are live at the starts and the ends of blocks.
+//! A phi's source is read at the end of the predecessor. [`walk`] follows the paths of one entity; [`LiveSets`] lists
+//! the entities that are live at the starts and the ends of blocks.
 
 use super::{Block, Program};
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
@@ -22,8 +22,9 @@ pub trait Visitor<N> {
     fn live_out(&mut self, block: N);
 }
 
-/// Follows all paths from `blocks`, where an entity is read that is not defined before it in the same block, back to the
-/// block `def` that defines it. `blocks` is empty afterwards. Without a definition they end at blocks without predecessors.
+/// Follows all paths from `blocks`, where an entity is read that is not defined before it in the same block, back to
+/// the block `def` that defines it. `blocks` is empty afterwards. Without a definition they end at blocks without
+/// predecessors.
 #[inline]
 pub fn walk<'a, N: Copy + Eq + 'a>(
     blocks: &mut Vec<N>,

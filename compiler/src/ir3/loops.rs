@@ -1,10 +1,10 @@
 //! The loops of a program.
 //!
-//! A *natural loop* has a header that dominates a predecessor of its own (a *latch*); to it belong all blocks from which a
-//! latch is reached without the header. Loops of one header are one loop. They form a forest ([`Loops`]).
+//! A *natural loop* has a header that dominates a predecessor of its own (a *latch*); to it belong all blocks from
+//! which a latch is reached without the header. Loops of one header are one loop. They form a forest ([`Loops`]).
 //!
-//! In the code a loop is a range of the layout as well, from the header to the last latch: blocks that are in the range and
-//! not in the natural loop lead out of it ([`back_edges`]).
+//! In the code a loop is a range of the layout as well, from the header to the last latch: blocks that are in the range
+//! and not in the natural loop lead out of it ([`back_edges`]).
 
 use super::dominance::Dominators;
 use super::{Block, Program};

@@ -164,8 +164,8 @@ pub struct Program {
     pub workgroup_size: Option<[u16; 3]>,
     /// Shared memory of a workgroup, in bytes.
     pub shared_size: u32,
-    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if the program has none, or
-    /// if it is unknown.
+    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if the program has none,
+    /// or if it is unknown.
     pub scratch_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,

@@ -1,7 +1,7 @@
 //! Sets of registers, in the units in which they overlap.
 //!
-//! A unit is half a register of 32 bits, so that a full register and its halves meet in a merged file. Where the files are
-//! separate, half registers have units of their own. Shared registers, addresses and predicates follow.
+//! A unit is half a register of 32 bits, so that a full register and its halves meet in a merged file. Where the files
+//! are separate, half registers have units of their own. Shared registers, addresses and predicates follow.
 
 use super::{ArrayAccess, Dst, InstrData, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use crate::target::Target;
@@ -20,8 +20,8 @@ const SHARED_WORDS: Range<usize> = (SHARED.start / 64) as usize..(SHARED.end / 6
 /// The number of units.
 pub const UNITS: usize = OTHERS.end as usize;
 
-/// The registers that an access relative to `a0.x` may reach, as the first one and their number: the offset may be that of an element, so
-/// the array of `size` registers is around it.
+/// The registers that an access relative to `a0.x` may reach, as the first one and their number: the offset may be that
+/// of an element, so the array of `size` registers is around it.
 pub fn around(offset: i16, size: u16) -> (i32, u32) {
     let first = (i32::from(offset) - i32::from(size) + 1).max(0);
     (first, (i32::from(offset) + i32::from(size) - first).max(0) as u32)

@@ -12,9 +12,9 @@
 //!   uniform, and yet a read of it is not.
 //!
 //! The lattice of a value is uniform < divergent, and so is that of a branch. All values and branches start as uniform;
-//! each branch on a divergent predicate adds reconvergence points. An instruction is visited again ([`Worklist`]) when a
-//! source has become divergent, or when lanes may newly wait at its block or between it and the definition of a source.
-//! All of these facts only grow, so the result is the least fixed point.
+//! each branch on a divergent predicate adds reconvergence points. An instruction is visited again ([`Worklist`]) when
+//! a source has become divergent, or when lanes may newly wait at its block or between it and the definition of a
+//! source. All of these facts only grow, so the result is the least fixed point.
 
 use super::dataflow::Worklist;
 use super::opcode::Lanes;

@@ -7,8 +7,8 @@ use crate::ir3::{
 };
 use crate::target::Target;
 
-/// Fine derivatives become two instructions, between which nothing may wait: the second one reads what the first one reads, even where that
-/// has been overwritten.
+/// Fine derivatives become two instructions, between which nothing may wait: the second one reads what the first one
+/// reads, even where that has been overwritten.
 pub fn derivatives(program: &mut Program) {
     rewrite(program, |data, out| {
         let opcode = match data.opcode {

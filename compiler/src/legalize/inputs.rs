@@ -6,8 +6,8 @@
 //! has moved all reads to the first block, and stages that have split it since (`elect`, scans) leave the block of a
 //! read on every path.
 //!
-//! `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by prefetches only
-//! begins with such a `bary.f`.
+//! `ldlv` cannot carry the mark, so a `bary.f` without a result follows it. A program that reads varyings by prefetches
+//! only begins with such a `bary.f`.
 
 use super::preamble::Preamble;
 use crate::ir3::{Block, Dst, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, Program, RegClass, Src, WriteMask};
@@ -50,8 +50,8 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
     }
 }
 
-/// The place after the last instruction that reads a varying, if all lanes pass it once: no edge leads over its block, or back to
-/// it or over it.
+/// The place after the last instruction that reads a varying, if all lanes pass it once: no edge leads over its block,
+/// or back to it or over it.
 fn after_last_input(program: &Program) -> Option<(Block, usize)> {
     let is_input = |&instr: &Instr| program.instrs[instr].opcode.reads_varying();
     let mut inputs = program.layout.iter().enumerate().filter_map(|(position, &block)| {

@@ -1,7 +1,8 @@
 //! Ends of lanes in loops.
 //!
-//! `kill` makes a lane a helper, or inactive, and it does not leave the code: a loop that lanes leave by `kill` only would not end. So
-//! in code from which control may go back, each `kill` is followed by a branch of its lanes to the last block.
+//! `kill` makes a lane a helper, or inactive, and it does not leave the code: a loop that lanes leave by `kill` only
+//! would not end. So in code from which control may go back, each `kill` is followed by a branch of its lanes to the
+//! last block.
 
 use crate::ir3::{Attrs, Block, BlockData, InstrData, Opcode, Program, ShaderStage, Src};
 use cranelift_entity::SecondaryMap;

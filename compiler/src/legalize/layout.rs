@@ -103,7 +103,8 @@ fn shorten(program: &mut Program) -> bool {
     progress
 }
 
-/// Replaces the branches of a block whose two successors have become one by a jump: lanes would wait where the others do not join them.
+/// Replaces the branches of a block whose two successors have become one by a jump: lanes would wait where the others
+/// do not join them.
 fn drop_choice(program: &mut Program, block: Block) -> bool {
     let [Some(first), Some(second)] = program.blocks[block].successors else { return false };
     if first != second {
@@ -122,8 +123,8 @@ fn drop_choice(program: &mut Program, block: Block) -> bool {
     true
 }
 
-/// The only successor of a block that does nothing else than to go there, if that is not backwards. A block stays in which the arms of a
-/// predicated if join, or an elected lane waits for those of a loop.
+/// The only successor of a block that does nothing else than to go there, if that is not backwards. A block stays in
+/// which the arms of a predicated if join, or an elected lane waits for those of a loop.
 fn destination(program: &Program, block: Block) -> Option<Block> {
     let data = &program.blocks[block];
     let ends_arm = |from: &Block| {
@@ -131,7 +132,8 @@ fn destination(program: &Program, block: Block) -> Option<Block> {
         last.is_some_and(|&last| program.instrs[last].opcode.is_predication())
     };
     let place = |block: Block| program.layout.iter().position(|&other| other == block);
-    // The lane that is elected while the others go back waits in this block. A jump in the block before would have no `(jp)`.
+    // The lane that is elected while the others go back waits in this block. A jump in the block before would have no
+    // `(jp)`.
     let elects = |from: &Block| {
         let goes_back = |instr| target(program, instr).is_some_and(|to| place(to) <= place(*from));
         program.blocks[*from].instrs.iter().any(|&instr| program.instrs[instr].opcode.elects_lane() && goes_back(instr))

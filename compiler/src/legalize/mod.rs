@@ -11,12 +11,14 @@
 //! 6. `inputs`: the memory of the varyings is released (`(ei)`).
 //! 7. `sync`: instructions wait for units that take their time (`(ss)`, `(sy)`).
 //! 8. `expand`: the load of push constants becomes stores.
-//! 9. `delays::nops`: the ALU's results are waited for by distance (`nop`, `(nopN)`). Derivatives are written as two afterwards (`expand`).
+//! 9. `delays::nops`: the ALU's results are waited for by distance (`nop`, `(nopN)`). Derivatives are written as two
+//!    afterwards (`expand`).
 //! 10. `helpers`: helper lanes end (`(eq)`).
 //! 11. Reconvergence points are marked (`(jp)`).
 //!
 //! The layout comes first, so that no wait is attached to a jump that is left out. The result is a program in
-//! [machine form](crate::ir3::validate::Form::Machine) whose branches have targets; its inputs are still listed, as the interpreter needs them.
+//! [machine form](crate::ir3::validate::Form::Machine) whose branches have targets; its inputs are still listed, as the
+//! interpreter needs them.
 
 mod expand;
 mod helpers;
@@ -55,7 +57,8 @@ pub fn run(program: &mut Program, target: &Target) {
     mark_reconvergence(program);
 }
 
-/// Makes the other lanes wait where the one that `getone` elects jumps over them: its jump is a step of its own, in which they are waiting.
+/// Makes the other lanes wait where the one that `getone` elects jumps over them: its jump is a step of its own, in
+/// which they are waiting.
 fn wait_for_elected(program: &mut Program) {
     for position in 0..program.layout.len() {
         let instrs = &program.blocks[program.layout[position]].instrs;

@@ -1,7 +1,8 @@
 //! The end of predication: `prede`, after which all lanes are active again.
 //!
 //! A predicated if is three blocks in a row: one that ends with `predt` (or `predf`), the lanes of the first arm, which
-//! ends with the opposite, and the lanes of the second arm. `prede` ends the second arm; without one, it ends the first.
+//! ends with the opposite, and the lanes of the second arm. `prede` ends the second arm; without one, it ends the
+//! first.
 
 use super::layout;
 use crate::ir3::{Block, InstrData, Opcode, Program};

@@ -8,7 +8,8 @@
 //!
 //! The rules:
 //! - `(ss)` ends all waits but those for `(sy)` results; `(sy)` ends those for its results, and for the reads of the
-//!   instructions that have such results. Copies to the constant file have none. (In Mesa `(sy)` ends the wait for their reads, too.)
+//!   instructions that have such results. Copies to the constant file have none. (In Mesa `(sy)` ends the wait for
+//!   their reads, too.)
 //! - Between two instructions of the scalar ALU nothing waits, except where a register is read in another width than it
 //!   was written.
 //! - After a barrier, and at the end of the preamble, everything is waited for.

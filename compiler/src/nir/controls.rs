@@ -68,8 +68,8 @@ const NAMES_UNTIL_23_2: &[&str] = &[
     "ROUNDING_MODE_RTZ",
 ];
 
-/// The names of the bits in the versions of Mesa that print such a header: since 26.0 it has the limits of the subgroup size, until 24.0 (and
-/// maybe longer) a SHA-1 of the source.
+/// The names of the bits in the versions of Mesa that print such a header: since 26.0 it has the limits of the subgroup
+/// size, until 24.0 (and maybe longer) a SHA-1 of the source.
 fn names(info: &Info) -> &'static [&'static [&'static str]] {
     if info.get("max_subgroup_size").is_some() {
         &[NAMES_SINCE_26]

@@ -293,8 +293,8 @@ pub struct IoSemantics {
     pub slots: u32,
     /// The flags that follow.
     pub flags: IoFlags,
-    /// The streams of the components that a geometry shader stores, counted from the first one that is stored. Mesa prints them in
-    /// geometry shaders only, and always there.
+    /// The streams of the components that a geometry shader stores, counted from the first one that is stored. Mesa
+    /// prints them in geometry shaders only, and always there.
     pub streams: Option<[u8; 4]>,
 }
 

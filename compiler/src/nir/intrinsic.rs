@@ -312,7 +312,8 @@ impl IntrinsicOp {
         &TABLE[self as usize]
     }
 
-    /// Returns true if only some versions of Mesa print an index of this kind for it. It may be left out, and its default is not written.
+    /// Returns true if only some versions of Mesa print an index of this kind for it. It may be left out, and its
+    /// default is not written.
     pub fn prints_in_some_versions(self, kind: IndexKind) -> bool {
         use IntrinsicOp::{GetUboSize, LoadConstant, LoadScratch, LoadShared, LoadUniform, StoreShared};
         match kind {

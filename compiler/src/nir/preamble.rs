@@ -1,6 +1,7 @@
 //! The preamble of a program: code that one lane runs once, which fills words of the constant file.
 //!
-//! It has the form in which Mesa emits it: `if preamble_start { if elect_any { … preamble_end } }` at the start of the program.
+//! It has the form in which Mesa emits it: `if preamble_start { if elect_any { … preamble_end } }` at the start of the
+//! program.
 
 use super::{Block, CfNode, Def, Function, If, Instr, InstrData, Intrinsic, IntrinsicOp};
 use std::ops::Range;

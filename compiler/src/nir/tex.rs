@@ -69,8 +69,8 @@ words! {
     }
 }
 
-/// A texture instruction. The text of some versions of Mesa has the dimension, none has the arrayness; the number of coordinate components
-/// restricts them.
+/// A texture instruction. The text of some versions of Mesa has the dimension, none has the arrayness; the number of
+/// coordinate components restricts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tex {
     /// The operation.

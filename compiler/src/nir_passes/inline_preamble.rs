@@ -56,7 +56,8 @@ enum Word {
     Driver,
     /// A component of a value.
     Value(Def, u8),
-    /// A word of a uniform buffer: the buffer, the first vec4 that is copied, and the number of the word among those that are copied.
+    /// A word of a uniform buffer: the buffer, the first vec4 that is copied, and the number of the word among those
+    /// that are copied.
     Buffer(Def, Def, u32),
 }
 

@@ -5,8 +5,9 @@
 //! selection: each half of a sum is one operation on the low words of both addends and on those of their high words
 //! that are not 0.
 //!
-//! The pass makes pairs of these operations of 64-bit additions, and recognises the sums of addresses that were lowered before: a high word
-//! to which a comparison is added, of a sum of low words with one of its operands. Then the operations lose the operands that are 0.
+//! The pass makes pairs of these operations of 64-bit additions, and recognises the sums of addresses that were lowered
+//! before: a high word to which a comparison is added, of a sum of low words with one of its operands. Then the
+//! operations lose the operands that are 0.
 //!
 //! Source: Ian Romanick's proposal (seed 004). Its table of rules and its declared properties are in [`PROPOSED`]
 //! unchanged, though one rule, one property and one type are wrong (docs/findings.md): nothing applies them.
@@ -93,7 +94,8 @@ pub(super) const SIMPLER: [Rule; 18] = [
     TWO_LOW_NO_CARRY,
 ];
 
-// The proposal's rules: where a high word is 0, the operation with an operand less; where a low word is 0, there is no carry.
+// The proposal's rules: where a high word is 0, the operation with an operand less; where a low word is 0, there is no
+// carry.
 const FOUR_HIGH_FIRST: Rule =
     rule("4-hi-first", 32, Term::Op(Iadd64Split4Hi, &[A, B, ZERO, C]), Term::Op(Iadd64Split3Hi, &[A, B, C]));
 const FOUR_LOW_FIRST: Rule =

@@ -10,8 +10,8 @@
 //! values, and a load of nir's that reaches these words reads the driver's values. This pass then uses these words, and
 //! no others.
 //!
-//! The pass does nothing if the program writes to the constant file at unknown addresses. A half operand converts the word that it
-//! reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.
+//! The pass does nothing if the program writes to the constant file at unknown addresses. A half operand converts the
+//! word that it reads, by the type of its reader: a float operation reads the float of 32 bits with the same value.
 
 use super::operands::place;
 use crate::arms::{Arm, Counter};
@@ -82,7 +82,8 @@ pub(crate) fn declare(program: &mut Program, target: &Target, arrays: u32, count
     program.consts.immediates.extend(words.zip(immediates));
 }
 
-/// The word of the constant file that an operation may read instead of the immediate that its source `slot` has in a register.
+/// The word of the constant file that an operation may read instead of the immediate that its source `slot` has in a
+/// register.
 fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
     let data = &program.instrs[instr];
     // Phis and copies become moves, which can encode any immediate.

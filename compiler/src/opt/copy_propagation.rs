@@ -287,7 +287,8 @@ impl Propagation<'_> {
         }
     }
 
-    /// Returns true if a shared value is a copy of another one of the same block: the two are current in the same places.
+    /// Returns true if a shared value is a copy of another one of the same block: the two are current in the same
+    /// places.
     fn is_shared_in_same_block(&self, value: Value, from: Src) -> bool {
         let (Some(shared), Some(from)) = (&self.shared, from.value()) else { return false };
         let block = shared.def_block[value];

@@ -6,9 +6,9 @@
 //! whole expressions become one; phis may read later values and are processed at the end.
 //!
 //! The pass skips
-//! - results in registers with restrictions on when they may be read: shared ones; predicates unless a comparison writes them;
-//!   addresses unless the same number is moved to the same register that was moved there last in the block, as no two addresses
-//!   of one register are alive at once;
+//! - results in registers with restrictions on when they may be read: shared ones; predicates unless a comparison
+//!   writes them; addresses unless the same number is moved to the same register that was moved there last in the
+//!   block, as no two addresses of one register are alive at once;
 //! - reads of the constant file before an instruction that writes to it (a preamble does so), and relative reads;
 //! - vectors, immediates and words of the constant file of other blocks: keeping them costs more registers than it
 //!   saves instructions.

@@ -39,8 +39,8 @@ impl<'a> Allocation<'a> {
         Self { target, allocator, limit, features }
     }
 
-    /// The registers that the limit allows for a program before register assignment. Colouring takes more than the minimum, as many as it
-    /// needs.
+    /// The registers that the limit allows for a program before register assignment. Colouring takes more than the
+    /// minimum, as many as it needs.
     ///
     /// # Errors
     /// If the program cannot be analysed.

@@ -1,7 +1,8 @@
 //! A pass that a program which uses this library brings along, as a stage of its own.
 //!
-//! [`Options::own_pass`](super::Options::own_pass) puts it into a compilation, as [`Stage::OwnPass`](super::Stage::OwnPass): after all
-//! optimisations, on the program in SSA form. Like any stage it is compared, reduced and reported by its boundary.
+//! [`Options::own_pass`](super::Options::own_pass) puts it into a compilation, as
+//! [`Stage::OwnPass`](super::Stage::OwnPass): after all optimisations, on the program in SSA form. Like any stage it is
+//! compared, reduced and reported by its boundary.
 
 use crate::ir3::Program;
 use crate::ir3::validate::{Form, validate};

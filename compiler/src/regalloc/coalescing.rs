@@ -8,7 +8,8 @@ pub enum Coalescing {
     /// No value is merged: each is alone. Copies remain, but the assigner still chooses the register of a source for a
     /// copy if that is free, and a tied result takes the register of its operand.
     Nothing,
-    /// Phis and their sources, copies, tied operands, and the operands of instructions that may be repeated: values of one size.
+    /// Phis and their sources, copies, tied operands, and the operands of instructions that may be repeated: values of
+    /// one size.
     Variables,
     /// Vectors and their parts, too: the results of splits and the sources of collects are pieces of their vector.
     #[default]

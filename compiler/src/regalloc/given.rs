@@ -20,8 +20,8 @@ pub struct PlacementItem {
     pub given: Option<PhysReg>,
 }
 
-/// Chooses the first unit of each item; returns the end of all of them, by [`kind`]. `arrays` are the extents of the stacks
-/// of arrays; that of halves starts at the bottom. `name` describes an item in an error.
+/// Chooses the first unit of each item; returns the end of all of them, by [`kind`]. `arrays` are the extents of the
+/// stacks of arrays; that of halves starts at the bottom. `name` describes an item in an error.
 ///
 /// # Errors
 /// If a given register does not exist or is given twice, or there are too few registers for all.

@@ -3,9 +3,9 @@
 //! An input that names its register must have that one, and no move can precede the first instruction. So if any input
 //! does, the [places of all](super::given), and of the results of prefetches, are decided before registers are counted.
 //!
-//! A prefetch reads its coordinates from `r0.x`, and the command that starts it has six bits for the register of its result (Mesa:
-//! `ir3_compiler_nir.c`, `SP_FS_PREFETCH_CMD` of a6xx.xml). So the coordinates are given, and the results are placed with the inputs, which are
-//! few.
+//! A prefetch reads its coordinates from `r0.x`, and the command that starts it has six bits for the register of its
+//! result (Mesa: `ir3_compiler_nir.c`, `SP_FS_PREFETCH_CMD` of a6xx.xml). So the coordinates are given, and the results
+//! are placed with the inputs, which are few.
 
 use super::Error;
 use super::forest::Sums;
@@ -22,10 +22,12 @@ pub struct GivenInputs {
     pub ends: Sums,
 }
 
-/// Chooses the places, if any is given. `arrays` are the extents of the stacks of arrays; that of halves starts at the bottom.
+/// Chooses the places, if any is given. `arrays` are the extents of the stacks of arrays; that of halves starts at the
+/// bottom.
 ///
 /// # Errors
-/// If the given registers overlap, or not all inputs have a place, or the result of a prefetch has none that can be named.
+/// If the given registers overlap, or not all inputs have a place, or the result of a prefetch has none that can be
+/// named.
 pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) -> Result<Option<GivenInputs>, Error> {
     let mut values = Vec::new();
     let mut items = Vec::new();

@@ -7,8 +7,8 @@
 //! written at `i`, and read at `j` for the last time. Two values can have one register if their segments do not
 //! overlap.
 //!
-//! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds the
-//! points in the blocks, and skips the walk for the many values that are read only in the block that defines them.
+//! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds
+//! the points in the blocks, and skips the walk for the many values that are read only in the block that defines them.
 //!
 //! Shared registers are written for lanes that are not active too, so their values are live along the physical edges,
 //! where the wave may pass while the lanes that need the value wait.

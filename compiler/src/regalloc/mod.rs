@@ -6,14 +6,16 @@
 //! 2. `predicates` and `addresses`: assign the registers of which there are few, by rematerialising values (see
 //!    `rematerialize`);
 //! 3. `cssa`: makes a phi and its sources fit for one variable;
-//! 4. `liveness`: where each value is live; `array_ranges`: where each array is; [`merge_sets`]: which values are pieces of which;
+//! 4. `liveness`: where each value is live; `array_ranges`: where each array is; [`merge_sets`]: which values are
+//!    pieces of which;
 //! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
 //! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that. [Graph
 //!    colouring](crate::graph_colouring) chooses the registers in another way, and the pass assigns them.
 //!
 //! [`spill_arrays`] and [`spill`] run before 3, where registers do not suffice.
 //!
-//! [Features](crate::features) are parts of it that can be disabled; without splitting of live ranges, `unsplit` runs 6.
+//! [Features](crate::features) are parts of it that can be disabled; without splitting of live ranges,
+//! `unsplit` runs step 6.
 //!
 //! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
 //! with `parallel_copy`.
@@ -189,8 +191,8 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     assign::run(program, &analysis, target, settings, &pressure, &Counter::default())
 }
 
-/// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program needs are
-/// available; without splitting of live ranges more are, and as few as possible are taken.
+/// Like [`run_within`], with a register limit and rules. For the least limit, exactly the registers that the program
+/// needs are available; without splitting of live ranges more are, and as few as possible are taken.
 ///
 /// # Errors
 /// Those of [`run_within`], and if live ranges are not split and no gap is left for some value.
@@ -236,7 +238,8 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit allows for a program before register assignment. Without splitting of live ranges, it takes more than the minimum.
+/// The registers that a limit allows for a program before register assignment. Without splitting of live ranges, it
+/// takes more than the minimum.
 ///
 /// # Errors
 /// If the program cannot be analysed.

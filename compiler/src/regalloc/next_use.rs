@@ -4,10 +4,10 @@
 //! whose next use is after a loop is further away than all values that the loop uses. A value without a distance is not
 //! live.
 //!
-//! Distances are a heuristic for the choice of spilled values; whether a value has one is liveness. So distances are the
-//! estimates, and sets of live values the facts, of a [dataflow analysis](crate::ir3::dataflow). The lattice: sets of
-//! values, each with its least distance; the join is the union with the lesser distances. The transfer function adds the
-//! block's length, removes the values that it defines, and sets the positions of the first reads.
+//! Distances are a heuristic for the choice of spilled values; whether a value has one is liveness. So distances are
+//! the estimates, and sets of live values the facts, of a [dataflow analysis](crate::ir3::dataflow). The lattice: sets
+//! of values, each with its least distance; the join is the union with the lesser distances. The transfer function adds
+//! the block's length, removes the values that it defines, and sets the positions of the first reads.
 
 use crate::ir3::dataflow::{Analysis, Change, Direction, Edge, Solution, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};

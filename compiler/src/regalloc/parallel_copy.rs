@@ -271,8 +271,8 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
         }
         out.counter.count(Arm::CopiesCycle);
         out.swap(copy.dst, src, copy.half)?;
-        // The old value of the destination is in the source now. The copies that are left read all of it or one half: after a swap of halves
-        // only halves are left.
+        // The old value of the destination is in the source now. The copies that are left read all of it or one half:
+        // after a swap of halves only halves are left.
         for other in pending[i..].iter_mut().filter(|other| other.reads(copy.dst, copy.units())) {
             if let Source::Unit(from) = &mut other.src {
                 *from = *from - copy.dst + src;

@@ -6,8 +6,8 @@
 //! any order, and there is an order without gaps (see `assign/compact.rs`).
 //!
 //! Units are half registers. If the halves are the start of the full file (`merged_regs`), the number of halves is
-//! rounded up to an even number of units, and `full` includes them. Arrays count with the extents of their stacks at the point
-//! (`array_ranges`). If inputs or outputs have given registers, the gaps between these count, too, at
+//! rounded up to an even number of units, and `full` includes them. Arrays count with the extents of their stacks at
+//! the point (`array_ranges`). If inputs or outputs have given registers, the gaps between these count, too, at
 //! the program's start and end (`given`).
 
 use super::array_ranges::{ArrayRanges, Indices};

@@ -5,9 +5,9 @@
 //! number, times the size of an element; the offset adds the start of the array. The arrays in scratch memory are then
 //! the shader's own: [`spill`](super::spill), which runs afterwards, puts its slots after it.
 //!
-//! `choose` decides which: of the arrays that are live where most registers are needed, the one with the fewest accesses for each
-//! register, then the next one. Of all these plans, that with the fewest accesses to scratch memory is taken, those of spilled scalars
-//! included. With the least limit all arrays are spilled.
+//! `choose` decides which: of the arrays that are live where most registers are needed, the one with the fewest
+//! accesses for each register, then the next one. Of all these plans, that with the fewest accesses to scratch memory
+//! is taken, those of spilled scalars included. With the least limit all arrays are spilled.
 
 use super::array_ranges::{self, ArrayRanges, Indices};
 use super::pressure::{Point, Pressure};

@@ -69,7 +69,8 @@ impl Step {
         Self { killed_at: map_of(program.values.len()), ..Self::default() }
     }
 
-    /// The steps where each value has one place for its whole life: a tied result is in the registers of its source only if both are merged.
+    /// The steps where each value has one place for its whole life: a tied result is in the registers of its source
+    /// only if both are merged.
     pub fn with_fixed_places(program: &Program) -> Self {
         Self { has_fixed_places: true, ..Self::new(program) }
     }
@@ -82,7 +83,8 @@ impl Step {
         self.is_copy = false;
     }
 
-    /// Reads several instructions without sources here that write simultaneously: phis, inputs, and prefetches, whose sources are read later.
+    /// Reads several instructions without sources here that write simultaneously: phis, inputs, and prefetches, whose
+    /// sources are read later.
     pub fn read_definitions(&mut self, program: &Program, liveness: &Liveness, instrs: &[Instr]) {
         self.start();
         self.is_copy = true;

@@ -1,8 +1,9 @@
 //! Register assignment without splitting of live ranges.
 //!
-//! A value keeps the registers that it gets first. So there may be no gap for a result though enough registers are free. As a simple allocator does, this one then
-//! takes more registers, up to the limit: first as many as cost no more waves, then those of the next lower number of waves, and so on. If they do not suffice,
-//! spilling tries again with more values in memory.
+//! A value keeps the registers that it gets first. So there may be no gap for a result though enough registers are
+//! free. As a simple allocator does, this one then takes more registers, up to the limit: first as many as cost no more
+//! waves, then those of the next lower number of waves, and so on. If they do not suffice, spilling tries again with
+//! more values in memory.
 
 use super::pressure::{Analysis, Pressure};
 use super::{Error, RegisterLimit, assign, first_size};

@@ -12,8 +12,8 @@
 //! else the one with the longest latency after it. Waits are nops, and the expected time until `(ss)` or `(sy)` ends.
 //! To overwrite an operand takes an `(ss)`, which ends when the operand has been read, long before a result comes.
 //!
-//! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying later. Only the
-//! first 48 ready instructions in code order are compared.
+//! A block whose original order waits no longer than the new one is not changed, unless it reads its last varying
+//! later. Only the first 48 ready instructions in code order are compared.
 
 use super::conflicts::Conflicts;
 use super::position_of_least;
@@ -128,8 +128,9 @@ impl Widths {
         Self { full: self.full | full, half: self.half | half, differ: self.differ | differ }
     }
 
-    /// Returns true if what a ready instruction of such a region reads does not change on the scoreboard until it is issued: whatever
-    /// writes it has been issued. On the scoreboard, full and half registers overlap even where the files are separate.
+    /// Returns true if what a ready instruction of such a region reads does not change on the scoreboard until it is
+    /// issued: whatever writes it has been issued. On the scoreboard, full and half registers overlap even where
+    /// the files are separate.
     fn are_ordered(self, target: &Target) -> bool {
         !self.differ && (target.merged_regs || !(self.full && self.half))
     }
@@ -353,8 +354,8 @@ fn issue(board: &mut Scoreboard<'_>, expected: &mut Expected, node: &Node, kinds
     expected.issue(node, wait, board.cycle() - start - nops)
 }
 
-/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next, of equal ones the first
-/// in the code. It is made of a class, a short wait, and the height, the highest first.
+/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next, of equal
+/// ones the first in the code. It is made of a class, a short wait, and the height, the highest first.
 fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
     let wait = nops.max(wait);
     let (class, wait) = match rank {

@@ -1,13 +1,14 @@
 //! List scheduling before register allocation, block by block.
 //!
-//! The next instruction is one that reads a varying, as long as registers are left for it: the last such read releases the memory of
-//! all varyings. Else it is one that does not have to wait, if there is one; among these, one that ends more live ranges
-//! than it begins; among these, the one with the longest latency after it, else the first in the code. So loads
-//! are issued early, as long as registers are left for their results, and no more than 8 at a time; comparisons are
-//! separated from their branches; and if no instruction is ready, the one with the fewest nops is next. Pieces of a
-//! vector are extracted as soon as it is available.
+//! The next instruction is one that reads a varying, as long as registers are left for it: the last such read releases
+//! the memory of all varyings. Else it is one that does not have to wait, if there is one; among these, one that ends
+//! more live ranges than it begins; among these, the one with the longest latency after it, else the first in the code.
+//! So loads are issued early, as long as registers are left for their results, and no more than 8 at a time;
+//! comparisons are separated from their branches; and if no instruction is ready, the one with the fewest nops is next.
+//! Pieces of a vector are extracted as soon as it is available.
 //!
-//! A block whose original order takes no more time, nops and expected waits together, is not changed, unless it reads its last varying later.
+//! A block whose original order takes no more time, nops and expected waits together, is not changed, unless it reads
+//! its last varying later.
 //!
 //! The limit is the number of registers with which the program has the same waves as with the need of its original
 //! order, both measured alike (`registers`). Instructions that would exceed six sevenths of it are delayed while any
@@ -152,8 +153,8 @@ impl Schedule {
     }
 }
 
-/// Returns true if more waves are worth more slots, or time: waves hide waits of each other, but no more than a part of the time is
-/// spent with these.
+/// Returns true if more waves are worth more slots, or time: waves hide waits of each other, but no more than a part of
+/// the time is spent with these.
 const fn more_waves_pay_off([cost, waves]: [u32; 2], [other_cost, other_waves]: [u32; 2]) -> bool {
     const PART: u32 = 2;
     let (cost, waves) = (cost.saturating_sub(other_cost), waves.saturating_sub(other_waves));
@@ -269,7 +270,8 @@ impl Facts {
                 sync: timing.sync,
                 slots: timing.slots,
                 is_meta: data.opcode.is_meta(),
-                // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
+                // A prefetch has written its register when the first instruction is issued, so that nothing goes before
+                // it.
                 is_first: data.opcode == Opcode::Split || data.opcode.is_prefetched(),
                 writes_predicate: data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate),
                 reads_varying: data.opcode.reads_varying(),
@@ -339,8 +341,8 @@ struct Scheduler<'a> {
 }
 
 impl Scheduler<'_> {
-    /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if some block
-    /// is not within the limit.
+    /// Schedules all blocks: those that change are in `orders`. Returns the slots and nops of the program, or none if
+    /// some block is not within the limit.
     fn program(&mut self, program: &Program, blocks: &[InOrder]) -> Option<(u32, u32)> {
         let (mut all, mut time) = (0, 0);
         self.orders.clear();
@@ -648,7 +650,8 @@ impl Key {
             | u64::from(self.first_use) << 2
             | u64::from(self.crowded) << 1
             | u64::from(self.no_varying);
-        // The effect has two bits: the highest two of 32 bits of waiting time do not fit, and belong to the first number.
+        // The effect has two bits: the highest two of 32 bits of waiting time do not fit, and belong to the first
+        // number.
         let effect = (self.effect + 1) as u64;
         let wait = u64::from(self.wait);
         (first << 2 | wait >> 30, wait << 34 | effect << 32 | u64::from(!self.height))

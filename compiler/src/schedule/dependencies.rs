@@ -58,8 +58,8 @@ pub const RESOURCES: usize = 9;
 /// The constraints of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
-    /// True if several predicates may be live at a time. Otherwise they are one resource, so that only one is live at a
-    /// time, if that was so before.
+    /// True if several predicates may be live at a time. Otherwise they are one resource, so that only one is live at
+    /// a time, if that was so before.
     pub predicates: bool,
     /// The maximum number of predicates that are in registers at a time.
     pub registers: u32,

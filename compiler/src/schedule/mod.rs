@@ -1,8 +1,9 @@
 //! Scheduling: the order of instructions within a block.
 //!
 //! [`before`] schedules a program in SSA form before register allocation: loads are issued long before their results
-//! are read, and no more values are live at a time than before. [`after`] does it again once registers, moves and spills
-//! are known. [`dependencies`] has the constraints on the order, `registers` computes the register need of an order.
+//! are read, and no more values are live at a time than before. [`after`] does it again once registers, moves and
+//! spills are known. [`dependencies`] has the constraints on the order, `registers` computes the register need of an
+//! order.
 
 pub mod after;
 pub mod before;

@@ -125,7 +125,8 @@ impl<'a> Context<'a> {
             return Err(self.unsupported("the words that it names leave no space for those that the driver fills"));
         }
         let entry = self.program.entry();
-        // A prefetch has written its registers when the first instruction is issued: no copy, which a split may become, precedes it.
+        // A prefetch has written its registers when the first instruction is issued: no copy, which a split may become,
+        // precedes it.
         let program = &mut self.program;
         let start = &mut program.blocks[entry].instrs;
         let prefetches = start.iter().take_while(|&&instr| program.instrs[instr].opcode == Opcode::TexPrefetch).count();

@@ -1,4 +1,5 @@
-//! Words of the constant file that the driver fills: system values, and before a6xx the addresses and strides of buffers and images.
+//! Words of the constant file that the driver fills: system values, and before a6xx the addresses and strides of
+//! buffers and images.
 //!
 //! They come directly after the words that the shader names, as Mesa's do (`ir3_setup_const_state`), or before the
 //! first of these where a driver has left a gap, so that the part of the file that a program needs stays small: the GPU
@@ -28,8 +29,8 @@ enum DriverWord {
 pub(super) struct DriverParams(Vec<(Instr, DriverWord)>);
 
 impl Context<'_> {
-    /// A component of a system value that the driver passes in the constant file. Its word is chosen at the end of selection
-    /// ([`DriverParams::place`]).
+    /// A component of a system value that the driver passes in the constant file. Its word is chosen at the end of
+    /// selection ([`DriverParams::place`]).
     pub(super) fn driver_param(&mut self, value: SystemValue, component: u8) -> Src {
         self.driver_word(DriverWord::System(value, component))
     }

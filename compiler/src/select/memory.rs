@@ -48,7 +48,8 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     }
 }
 
-/// Returns true if an access is neither dropped nor merged with another one: it is volatile, or coherent and not reorderable.
+/// Returns true if an access is neither dropped nor merged with another one: it is volatile, or coherent and not
+/// reorderable.
 pub(super) fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
     access.is_some_and(|access| {
@@ -312,7 +313,8 @@ pub(super) fn old_constant(ctx: &mut Context<'_>, buffer: nir::Def, first: u32, 
     Ok(ctx.resource_param(index as u16, word as u16))
 }
 
-/// Refuses an access whose text has another unit of its offset than [`ssbo_offset_unit`], or a byte offset of an unknown unit.
+/// Refuses an access whose text has another unit of its offset than [`ssbo_offset_unit`], or a byte offset of an
+/// unknown unit.
 pub(super) fn check_unit(ctx: &Context<'_>, intrinsic: &Intrinsic, bits: u8) -> Result<(), SelectError> {
     match intrinsic.indices.offset_shift() {
         Some(_) if ctx.target.generation < Generation::A6xx => {
@@ -565,8 +567,8 @@ pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src
     ctx.collect(&[sum, high])
 }
 
-/// An access to the component `bytes` after the first one, at an offset that nir counts in words: an immediate if it is a constant of less
-/// than `limit` words. `opcodes` are the instructions with an immediate and with an index.
+/// An access to the component `bytes` after the first one, at an offset that nir counts in words: an immediate if it is
+/// a constant of less than `limit` words. `opcodes` are the instructions with an immediate and with an index.
 fn global(
     ctx: &mut Context<'_>,
     opcodes: [Opcode; 2],

@@ -94,8 +94,8 @@ impl Context<'_> {
         self.builder().define(opcode, class, 1, srcs, Attrs::Move { src: ty, dst: ty, round: Round::Default })
     }
 
-    /// Appends a cat1 macro that reads a value of another lane, and copies its result to a general register of `class`. Only moves to
-    /// registers that lanes share read other lanes; half ones of these do not work on all GPUs.
+    /// Appends a cat1 macro that reads a value of another lane, and copies its result to a general register of `class`.
+    /// Only moves to registers that lanes share read other lanes; half ones of these do not work on all GPUs.
     fn read_macro(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src]) -> Result<Value, SelectError> {
         self.require_shared()?;
         let attrs = Attrs::Move { src: type_of(class, false), dst: Type::U32, round: Round::Default };
@@ -270,7 +270,8 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     Ok(())
 }
 
-/// Returns true if an operation is on parts of a wave. A wave has up to 128 lanes, but 64 where the workgroup does not fit into one of them.
+/// Returns true if an operation is on parts of a wave. A wave has up to 128 lanes, but 64 where the workgroup does not
+/// fit into one of them.
 fn has_clusters(ctx: &Context<'_>, intrinsic: &Intrinsic) -> bool {
     let wave = if matches!(ctx.shader.stage, Stage::Compute | Stage::Kernel) { 64 } else { 128 };
     (1..wave).contains(&intrinsic.indices.cluster_size())
@@ -330,7 +331,8 @@ fn first_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// The index of the last active lane: the highest bit of the mask of all of them. (`getlast` is about one cluster of 8.)
+/// The index of the last active lane: the highest bit of the mask of all of them. (`getlast` is about one
+/// cluster of 8.)
 fn last_lane(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
     ctx.require_shared()?;
     let mask = ctx.active_mask(2);
@@ -381,8 +383,8 @@ fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError>
     }
 }
 
-/// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source and shared by
-/// all lanes.
+/// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source
+/// and shared by all lanes.
 fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     if intrinsic.op == IntrinsicOp::Reduce && has_clusters(ctx, intrinsic) {
         return Err(ctx.unsupported("clusters"));
@@ -412,8 +414,8 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
     Ok(())
 }
 
-/// Destinations: the reduction, which is initialised from the first source and shared by all lanes, the inclusive scan, then the
-/// exclusive one if required, and a scratch register for a 32-bit product.
+/// Destinations: the reduction, which is initialised from the first source and shared by all lanes, the inclusive scan,
+/// then the exclusive one if required, and a scratch register for a 32-bit product.
 fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     ctx.require_shared()?;
     let class = reduction_class(ctx, def)?;

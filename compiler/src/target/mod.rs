@@ -165,7 +165,8 @@ pub struct Target {
     pub has_predication: bool,
     /// An ALU for uniform values, which writes shared registers.
     pub has_scalar_alu: bool,
-    /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`. From a6xx on, as in Mesa's encoding (`ir3-cat3.xml`); its compiler says that a5xx has them, too.
+    /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`. From a6xx on, as in Mesa's encoding (`ir3-cat3.xml`); its compiler says
+    /// that a5xx has them, too.
     pub has_bitwise_triops: bool,
     /// `sad` as a three-operand addition.
     pub has_sad: bool,
@@ -215,7 +216,8 @@ pub struct Target {
 pub struct RegisterFiles {
     /// The file of full registers, r0.x to r47.w.
     pub full: u32,
-    /// The reach of half registers, hr0.x to hr47.w: a file of their own, or the start of the full one (`merged_regs`).
+    /// The reach of half registers, hr0.x to hr47.w: a file of their own, or the start of the full one
+    /// (`merged_regs`).
     pub half: u32,
     /// The shared file, r48.x to r55.w; 0 for a GPU without it.
     pub shared: u32,
@@ -455,7 +457,8 @@ const A8XX_GEN2: Target = Target { reg_size_vec4: 128, has_fs_tex_prefetch: fals
 
 const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
-/// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::i965::vec4). It is not among [`ALL`], the GPUs of ir3.
+/// Intel's Gen7 (Ivy Bridge, Haswell), whose vertex shaders are compiled to [`vec4`](crate::i965::vec4). It is not
+/// among [`ALL`], the GPUs of ir3.
 pub const GEN7: Target = Target { name: "gen7", backend: Backend::Vec4, fused_multiply_add: true, ..A3XX };
 
 /// Intel's Gen7 with shaders in scalar mode, 8 or 16 invocations a thread.

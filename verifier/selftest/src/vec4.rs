@@ -1,4 +1,5 @@
-//! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made smaller.
+//! The campaign on the passes of vec4: generated vec4 programs, each boundary compared by all engines, refutations made
+//! smaller.
 
 use ir3_compiler::i965::vec4::Program;
 use ir3_compiler::pipeline::{Options, Stage};

@@ -10,8 +10,10 @@
 //!
 //! These differences are allowed, by name:
 //! - scratch memory grows where values are spilled, and shrinks where nothing accesses it any more;
-//! - immediates are added to the constant file, and driver parameters move there: the values of the words are part of the meaning;
-//! - facts about the code that Mesa collects (`DERIVED`), the names of the shader, and whether its divergence analysis has run.
+//! - immediates are added to the constant file, and driver parameters move there: the values of the words are part of
+//!   the meaning;
+//! - facts about the code that Mesa collects (`DERIVED`), the names of the shader, and whether its divergence analysis
+//!   has run.
 
 use crate::assumptions;
 use crate::interface::{Interface, Undeclared};
@@ -106,7 +108,8 @@ pub struct Header {
     outputs: Option<Outputs>,
     /// The instructions of ir3 that access the memory of the workgroup, or that between stages: loads and stores.
     local: [Option<String>; 2],
-    /// The registers of inputs and outputs of ir3. True for those that are given: the allocator may not choose another register.
+    /// The registers of inputs and outputs of ir3. True for those that are given: the allocator may not choose another
+    /// register.
     registers: BTreeMap<String, (PhysReg, bool)>,
     /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
@@ -461,8 +464,8 @@ pub fn unprinted(program: &ir3::Program) -> Option<String> {
     Some(format!("`{name}` ({:04}): the text does not print its type", program.serials[instr]))
 }
 
-/// Returns true if the text of an instruction omits attributes that its meaning depends on: these are unknown, so the instruction is equal
-/// only to itself. (A load from a uniform buffer has the width of its register.)
+/// Returns true if the text of an instruction omits attributes that its meaning depends on: these are unknown, so the
+/// instruction is equal only to itself. (A load from a uniform buffer has the width of its register.)
 pub fn is_unprinted(data: &ir3::InstrData) -> bool {
     use Opcode::{Ldc, LdcK, Ldlv, Resinfo, Stc};
     match &data.attrs {

@@ -54,7 +54,8 @@ pub struct Check {
     fuel: Fuel,
     #[command(flatten)]
     gpu: Gpu,
-    /// Write each refuted comparison as a folder in DIR: both programs, the input, the runs up to the first difference.
+    /// Write each refuted comparison as a folder in DIR: both programs, the input, the runs up to the first
+    /// difference.
     #[arg(long, value_name = "DIR")]
     failures: Option<PathBuf>,
     /// Write a page for each refuted comparison in DIR.

@@ -17,9 +17,9 @@ use std::sync::atomic::AtomicBool;
 /// The option of `fuzz` about programs to start from.
 #[derive(Args)]
 pub struct CorpusArgs {
-    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others. At
-    /// the end, programs with new cells are reduced and kept there. May be repeated; further folders, and files, are
-    /// only read, and may hold Mesa's logs.
+    /// Folder of nir programs to start from: half of the programs are variants of one of them with pieces of others.
+    /// At the end, programs with new cells are reduced and kept there. May be repeated; further folders, and
+    /// files, are only read, and may hold Mesa's logs.
     #[arg(long, value_name = "DIR")]
     corpus: Vec<PathBuf>,
 }

@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// Options of `fuzz` about coverage.
 #[derive(Args)]
 pub struct CoverageArgs {
-    /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to the
-    /// same name with `.txt` appended. With --vulkan: what was compared on devices, and with `.md` the table of
-    /// docs/coverage.md.
+    /// File for the coverage counts, as JSON; counts of an existing file are added. The table as text is written to
+    /// the same name with `.txt` appended. With --vulkan: what was compared on devices, and with `.md` the table
+    /// of docs/coverage.md.
     #[arg(long, value_name = "FILE")]
     coverage: Option<PathBuf>,
     /// Choose programs with rare operations: of several candidates for each number, the one with the rarest. So

@@ -14,8 +14,8 @@ use std::{fs, io};
 /// Options of `disassemble`.
 #[derive(Args)]
 pub struct Disassemble {
-    /// A listing or assembly (of ir3-disasm, cffdump, crashdec, computerator, a log), words in hexadecimal, or a binary
-    /// file of 64-bit words; `-` for standard input.
+    /// A listing or assembly (of ir3-disasm, cffdump, crashdec, computerator, a log), words in hexadecimal, or a
+    /// binary file of 64-bit words; `-` for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]

@@ -30,8 +30,9 @@ use std::time::{Duration, Instant};
 /// The compiler under test.
 #[derive(Args)]
 pub struct External {
-    /// Fuzz this compiler instead of our own backend: a command that gets the path of a SPIR-V module and prints the log of Mesa's ir3
-    /// (docs/mesa.md has the contract). Its passes are checked as `mesa` checks them, by all engines unless given.
+    /// Fuzz this compiler instead of our own backend: a command that gets the path of a SPIR-V module and prints the
+    /// log of Mesa's ir3 (docs/mesa.md has the contract). Its passes are checked as `mesa` checks them, by all
+    /// engines unless given.
     #[arg(
         long,
         value_name = "CMD",
@@ -39,8 +40,9 @@ pub struct External {
         conflicts_with_all = ["plant", "max_registers", "disable", "skip", "round_robin", "coverage", "directed", "corpus"]
     )]
     compiler: Option<PathBuf>,
-    /// Fuzz Mesa's turnip as a distribution ships it (docs/turnip.md), with the driver of `--driver` or of the usual places: nir and the final
-    /// code end to end, and all passes of one program in sixteen and of each that differs.
+    /// Fuzz Mesa's turnip as a distribution ships it (docs/turnip.md), with the driver of `--driver` or of the usual
+    /// places: nir and the final code end to end, and all passes of one program in sixteen and of each that
+    /// differs.
     #[arg(
         long,
         help_heading = "Another compiler",

@@ -35,7 +35,8 @@ pub struct Reduce {
     /// fuzz target, of which a bundle is made first; or a program for Gen7 (.vec4); with `--test`, any program.
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts stay the same.
+    /// Another program, with which the first is compared as `check` does: both are reduced together while the verdicts
+    /// stay the same.
     #[arg(value_name = "AFTER", conflicts_with_all = ["test", "env_seed", "max_registers", "disable", "skip", "allocator", "round_robin", "plant"])]
     pub after: Option<PathBuf>,
     #[command(flatten)]

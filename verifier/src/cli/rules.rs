@@ -29,7 +29,8 @@ pub struct Rules {
     /// Leave out the lemmas: that of division enumerates 2^32 divisors.
     #[arg(long)]
     no_lemmas: bool,
-    /// The set of claims: the tables of the backend, the properties that nir declares of its operations, or a proposal.
+    /// The set of claims: the tables of the backend, the properties that nir declares of its operations, or a
+    /// proposal.
     #[arg(long, value_enum, default_value_t = RuleSet::Backend)]
     set: RuleSet,
     /// Write each query into a folder, as SMT-LIB 2 text.

@@ -23,7 +23,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub struct StatsCommand {
     /// Files (.nir, .ir3, machine code, Mesa logs, whose final-form nir is used) or folders of them; or two files of
-    /// lines that this command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py does.
+    /// lines that this command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py
+    /// does.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The paths are Mesa logs: compile their nir and compare our metrics with Mesa's own.

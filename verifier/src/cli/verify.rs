@@ -39,9 +39,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// Programs (.nir, or Mesa logs with final-form nir), shaders, bundles, or folders of these. Mesa's turnip compiles
-    /// shaders (.spv, .comp, .vert, .frag, .wgsl) to nir (docs/turnip.md). Bundles bring their GPU, options and input,
-    /// but in subfolders only their program is used.
+    /// Programs (.nir, or Mesa logs with final-form nir), shaders, bundles, or folders of these. Mesa's turnip
+    /// compiles shaders (.spv, .comp, .vert, .frag, .wgsl) to nir (docs/turnip.md). Bundles bring their GPU,
+    /// options and input, but in subfolders only their program is used.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -52,8 +52,8 @@ pub struct Verify {
     /// `merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// The number of random environments (inputs) that each program is run on, 64 lanes each. More are added, up to 16,
-    /// while something is not proved and the runs depend on more of the program.
+    /// The number of random environments (inputs) that each program is run on, 64 lanes each. More are added, up to
+    /// 16, while something is not proved and the runs depend on more of the program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]

@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 #[command(next_help_heading = "A device of Vulkan")]
 pub struct VulkanArgs {
-    /// Execute programs on a Vulkan device, and compare it with the interpreter (docs/vulkan.md). DEVICE is the path of
-    /// a driver or of the loader (`PATH#1` or `PATH#NAME` for another device than the first), the name of a registered
-    /// driver (`lvp`, `radeon`, `freedreno`), or a part of the name of a device. Default: lavapipe of `ci/stock-mesa
-    /// --lavapipe` or of the system, then the loader.
+    /// Execute programs on a Vulkan device, and compare it with the interpreter (docs/vulkan.md). DEVICE is the path
+    /// of a driver or of the loader (`PATH#1` or `PATH#NAME` for another device than the first), the name of a
+    /// registered driver (`lvp`, `radeon`, `freedreno`), or a part of the name of a device. Default: lavapipe of
+    /// `ci/stock-mesa --lavapipe` or of the system, then the loader.
     #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     vulkan: Option<String>,
     /// The time after which an execution hangs. llvmpipe compiles in the first one.
@@ -80,8 +80,8 @@ fn exit_of(verdict: &Verdict) -> Exit {
     }
 }
 
-/// Compares programs on a device, writes those that differ, and prints how many have which verdict, if there are several. A program is its
-/// name and its nir, or the reason why it was not read.
+/// Compares programs on a device, writes those that differ, and prints how many have which verdict, if there are
+/// several. A program is its name and its nir, or the reason why it was not read.
 ///
 /// # Errors
 /// If there is no device, or it is gone.

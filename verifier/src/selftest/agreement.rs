@@ -35,8 +35,8 @@ pub struct Agreement {
     /// The approximate limit of instructions of a program before it is compiled.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = values::count::<u32>())]
     size: u32,
-    /// Instead of compiled programs, divergence pairs: small programs with divergent lanes, each with a changed version
-    /// that may or may not be equivalent.
+    /// Instead of compiled programs, divergence pairs: small programs with divergent lanes, each with a changed
+    /// version that may or may not be equivalent.
     #[arg(long)]
     waves: bool,
     /// Instead of compiled programs, adversarial pairs of a family, or of all families in turn.

@@ -2,7 +2,8 @@
 //!
 //! The first line is `// test <pass>` and options:
 //!
-//! - `gpu=NAME` (a660 by default), `disable=FEATURE,…`, `skip=ARM,…`, `max-registers=LIMIT` and `allocator=ALLOCATOR[:RULE]`, as for `ir3-equiv compile`;
+//! - `gpu=NAME` (a660 by default), `disable=FEATURE,…`, `skip=ARM,…`, `max-registers=LIMIT` and
+//!   `allocator=ALLOCATOR[:RULE]`, as for `ir3-equiv compile`;
 //! - `prove=unknown`: the provers cannot prove this case. The interpreter still runs it.
 //!
 //! The next line is a comment that describes the case. After the input comes one of

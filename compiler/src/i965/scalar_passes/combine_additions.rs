@@ -1,4 +1,5 @@
-//! Matched pairs of sums: the instruction that computes the low word and the one that computes the carry for the high word become one.
+//! Matched pairs of sums: the instruction that computes the low word and the one that computes the carry for the high
+//! word become one.
 //!
 //! Both add the same words; one writes a register, of the other only the accumulator or the flag is read. Of two such
 //! instructions in a block, one is removed: the later one if its accumulator or flag result is available already, or is

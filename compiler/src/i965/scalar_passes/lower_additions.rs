@@ -157,7 +157,8 @@ impl Lowering {
         }
     }
 
-    /// The sum of the high words, if there is more than one: in the result, unless that is one of the low words, which are still read.
+    /// The sum of the high words, if there is more than one: in the result, unless that is one of the low words, which
+    /// are still read.
     fn sum(&mut self, dst: Dst, words: [Src; 2], high: &[Src]) -> Src {
         let &[a, b] = high else { return high.first().copied().unwrap_or(ZERO) };
         let srcs = self.operands(a, b);

@@ -1,15 +1,16 @@
 //! Instruction selection: from nir to scalar programs for Gen7.
 //!
-//! One pass over the tree of control flow, in source order. A nir value is a list of registers, one for each word: 64 bits are two words, the low one
-//! first, and a bool is 0 or all ones. Vectors, copies and the halves of 64-bit values are no instructions: they name the registers of others. Each
-//! intrinsic is a message. Each phi has two sets of registers, as in [`vec4_select`](crate::i965::vec4_select).
+//! One pass over the tree of control flow, in source order. A nir value is a list of registers, one for each word: 64
+//! bits are two words, the low one first, and a bool is 0 or all ones. Vectors, copies and the halves of 64-bit values
+//! are no instructions: they name the registers of others. Each intrinsic is a message. Each phi has two sets of
+//! registers, as in [`vec4_select`](crate::i965::vec4_select).
 //!
 //! The halves of 64-bit sums (`iadd64_split…`) become `add64lo` and `add64hi`, which the hardware does not have:
 //! [`lower_additions`](crate::i965::scalar_passes::lower_additions) decides how the carry goes from one to the other. A
 //! 64-bit sum that is not split gets a comparison here, as in `nir_lower_int64`.
 //!
-//! Arithmetic on 32 bits, comparisons, selections, 64-bit sums and bitwise operations, control flow and intrinsics are supported; everything else is
-//! refused by name.
+//! Arithmetic on 32 bits, comparisons, selections, 64-bit sums and bitwise operations, control flow and intrinsics are
+//! supported; everything else is refused by name.
 
 mod alu;
 

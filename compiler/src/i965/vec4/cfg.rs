@@ -22,8 +22,8 @@ pub enum StructureError {
     Open(usize),
 }
 
-/// For each instruction of control flow, its partner: of `if`, the `else` or `endif`; of `else`, the `endif`; of `do`, the `while`; of `while`,
-/// the `do`; of `break` and `continue`, the `do` of their loop.
+/// For each instruction of control flow, its partner: of `if`, the `else` or `endif`; of `else`, the `endif`; of `do`,
+/// the `while`; of `while`, the `do`; of `break` and `continue`, the `do` of their loop.
 #[derive(Clone, Debug, Default)]
 pub struct Structure {
     partner: Vec<Option<usize>>,

@@ -144,7 +144,8 @@ impl Opcode {
         matches!(self, Self::Rcp | Self::Rsq | Self::Sqrt | Self::Exp2 | Self::Log2 | Self::Sin | Self::Cos)
     }
 
-    /// Returns true if it can have a conditional modifier that writes the flag with the comparison of its result with zero.
+    /// Returns true if it can have a conditional modifier that writes the flag with the comparison of its result with
+    /// zero.
     pub fn can_do_cmod(self) -> bool {
         !matches!(self.kind(), OpcodeKind::Control | OpcodeKind::Message)
             && !self.is_math()

@@ -7,9 +7,10 @@
 //! them. Control flow is structured: `if`, `else`, `endif`, `do`, `while`, `break`, `continue` are part of the flat
 //! list of instructions.
 //!
-//! In scalar mode a register holds 32 bits for each invocation, 8 or 16 of them a thread, and the flag one bit. Operands are the same, with x as
-//! their only channel. There are 64-bit sums in halves, and the accumulator that `addc` writes its carry to. A message of a scalar program has a source for
-//! each word, and its result is in consecutive registers; one of a vec4 program has a source for each operand, and its result in one register.
+//! In scalar mode a register holds 32 bits for each invocation, 8 or 16 of them a thread, and the flag one bit.
+//! Operands are the same, with x as their only channel. There are 64-bit sums in halves, and the accumulator that
+//! `addc` writes its carry to. A message of a scalar program has a source for each word, and its result is in
+//! consecutive registers; one of a vec4 program has a source for each operand, and its result in one register.
 //!
 //! [`text`] reads and writes programs as Mesa's `dump_instructions` prints them; [`validate`] checks the requirements
 //! of the hardware and the passes.

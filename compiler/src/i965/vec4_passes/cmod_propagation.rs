@@ -1,8 +1,9 @@
 //! Conditional modifiers: a comparison of a result with zero is done by the instruction that computes the result.
 //!
-//! From each instruction that only writes the flag (`cmp x, 0`, `mov.nz x`, `and.nz x, 1`) the block is scanned backwards for the producer of `x`.
-//! If the producer can have the conditional modifier, the comparison is removed; it is removed too if it only tests a bool that a `cmp` has made,
-//! since that wrote the flag already. Nothing between the two may write the flag, and nothing may read it if the producer did not write it before.
+//! From each instruction that only writes the flag (`cmp x, 0`, `mov.nz x`, `and.nz x, 1`) the block is scanned
+//! backwards for the producer of `x`. If the producer can have the conditional modifier, the comparison is removed; it
+//! is removed too if it only tests a bool that a `cmp` has made, since that wrote the flag already. Nothing between the
+//! two may write the flag, and nothing may read it if the producer did not write it before.
 
 use super::live_variables::{Flag, LiveVariables};
 use crate::i965::vec4::{Cmod, DstFile, Instr, Mask, Opcode, Program, RegType, SrcFile, Swizzle};

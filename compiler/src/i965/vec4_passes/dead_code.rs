@@ -47,7 +47,8 @@ fn narrow(instr: &mut Instr, values: Mask, flag: Mask, model: Flag) -> bool {
             let result = instr.dst.mask & values;
             let written = instr.dst.mask & flag;
             if result.is_empty() {
-                // A `sel` or a dot product computes the flag as it computes the result, so all operations can do without a register.
+                // A `sel` or a dot product computes the flag as it computes the result, so all operations can do
+                // without a register.
                 instr.dst.file = DstFile::Null;
             }
             instr.dst.mask = if model.channels || flag.is_empty() { result | written } else { instr.dst.mask };

@@ -1,7 +1,8 @@
 //! Live variables: the channels of registers and of the flag that are read later, at the boundaries of blocks.
 //!
-//! A channel of a register is a variable, and so is each bit of the flag. `uses` are read in a block before they are written there, `defs` are
-//! written in all vertices before they are read: live-in = uses ∪ (live-out − defs), to the fixed point.
+//! A channel of a register is a variable, and so is each bit of the flag. `uses` are read in a block before they are
+//! written there, `defs` are written in all vertices before they are read: live-in = uses ∪ (live-out − defs), to the
+//! fixed point.
 
 use crate::i965::vec4::{Blocks, Dst, DstFile, Instr, Mask, Program, SrcFile};
 use fixedbitset::FixedBitSet;
@@ -23,7 +24,8 @@ impl Flag {
         }
     }
 
-    /// The channels of the flag whose bits no longer matter before an instruction, since it writes them in all vertices.
+    /// The channels of the flag whose bits no longer matter before an instruction, since it writes them in all
+    /// vertices.
     pub fn kills(self, instr: &Instr) -> Mask {
         let is_partial = instr.predicate.is_some() || instr.exec_size != 8;
         match instr.writes_flag() && !is_partial {

@@ -1,12 +1,13 @@
 //! Instruction selection: from nir to vec4.
 //!
-//! One pass over the tree of control flow, in source order. A nir value is a virtual register, its components the first channels; a bool is 0 or
-//! all ones. Inputs and uniforms are operands themselves. Negations and absolute values of floats become source modifiers, constants immediates of
-//! the last source. Each phi has two registers: predecessors write one at their end, the block of the phi copies it to the other, so that phis of
-//! a block cannot overwrite each other's sources.
+//! One pass over the tree of control flow, in source order. A nir value is a virtual register, its components the first
+//! channels; a bool is 0 or all ones. Inputs and uniforms are operands themselves. Negations and absolute values of
+//! floats become source modifiers, constants immediates of the last source. Each phi has two registers: predecessors
+//! write one at their end, the block of the phi copies it to the other, so that phis of a block cannot overwrite each
+//! other's sources.
 //!
-//! Arithmetic on 32 bits, comparisons, selections, control flow, inputs, uniforms and outputs are supported. Loads from uniform buffers (i965's pull
-//! constants) and system values are messages. Everything else is refused by name.
+//! Arithmetic on 32 bits, comparisons, selections, control flow, inputs, uniforms and outputs are supported. Loads from
+//! uniform buffers (i965's pull constants) and system values are messages. Everything else is refused by name.
 
 pub(crate) mod alu;
 pub(crate) mod operands;

@@ -1,6 +1,7 @@
 //! The walk over the tree of control flow, and the code that was emitted so far: the same for vec4 and scalar programs.
 //!
-//! One pass in source order. At the end of a block the values of phis are copied to registers of their own, before the jump of the block.
+//! One pass in source order. At the end of a block the values of phis are copied to registers of their own, before the
+//! jump of the block.
 
 use crate::i965::vec4::{Dst, Instr, Mode, Opcode, Predicate, Src};
 use crate::nir::{self, Block, CfNode, Def, If, InstrData, JumpKind, Loop};
@@ -101,7 +102,8 @@ pub(crate) trait Selection<'a> {
         Ok(())
     }
 
-    /// Translates an if. An empty else is left out; if there is only an else, it is the first branch of an inverted predicate.
+    /// Translates an if. An empty else is left out; if there is only an else, it is the first branch of an inverted
+    /// predicate.
     ///
     /// # Errors
     /// As [`instruction`](Self::instruction).

@@ -73,8 +73,8 @@ pub fn atomic_data_order(family: AtomicFamily, value: &[Src], compare: &[Src], z
     std::iter::repeat_n(zero, room).chain(value.iter().copied()).chain(compare.iter().copied()).collect()
 }
 
-/// A memory instruction with operands by their roles. Offsets, shifts and counts that are not given are filled in; an `a1.x` that is not
-/// given is left out.
+/// A memory instruction with operands by their roles. Offsets, shifts and counts that are not given are filled in; an
+/// `a1.x` that is not given is left out.
 pub fn memory(opcode: Opcode, attrs: impl Into<MemoryAttrs>, operands: &[(Role, Src)]) -> InstrData {
     let attrs: MemoryAttrs = attrs.into();
     let given = |role| operands.iter().find(|&&(known, _)| known == role).map(|&(_, src)| src);
@@ -98,8 +98,8 @@ fn add_sources(instr: &mut InstrData, given: impl Fn(Role) -> Option<Src>) {
     instr.srcs.extend(form.srcs.iter().filter_map(|&role| given(role)));
 }
 
-/// An access to an SSBO or an image, with its operands except descriptor and location. The destination of an `atomic.b` has the mask of the
-/// data, and is [tied](tied()) to them.
+/// An access to an SSBO or an image, with its operands except descriptor and location. The destination of an `atomic.b`
+/// has the mask of the data, and is [tied](tied()) to them.
 pub fn resource(
     opcode: Opcode,
     handle: Handle,
@@ -138,7 +138,8 @@ pub fn ldc(handle: Handle, vec4: Src, first: u8, elements: MemoryElements) -> In
     described(Opcode::Ldc, handle, attrs, &[(Role::Index, vec4)])
 }
 
-/// `ldc.k`: copies `count` vec4s of a UBO, from vec4 number `vec4` on, to the constant file, from the word in `a1.x` on.
+/// `ldc.k`: copies `count` vec4s of a UBO, from vec4 number `vec4` on, to the constant file, from the word in `a1.x`
+/// on.
 pub fn ldc_k(handle: Handle, vec4: Src, a1: Src, count: u16) -> InstrData {
     let attrs = MemoryAttrs { ty: Some(Type::U32), components: Some(count), ..MemoryAttrs::default() };
     described(Opcode::LdcK, handle, attrs, &[(Role::Index, vec4), (Role::To, a1)])

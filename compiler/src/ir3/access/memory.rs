@@ -105,8 +105,8 @@ pub enum MemoryAction {
     /// The destination's first component (two for 64 bits) becomes the old value; the components after it keep the
     /// values of the tied source.
     Atomic(AtomicOp),
-    /// Size of the resource in [`MemoryAccess::dimensions`]. An image: component `i` is its size in dimension `i`. An SSBO:
-    /// component 0 is the value that nir's `get_ssbo_size` has.
+    /// Size of the resource in [`MemoryAccess::dimensions`]. An image: component `i` is its size in dimension `i`. An
+    /// SSBO: component 0 is the value that nir's `get_ssbo_size` has.
     Size,
     /// Size of an SSBO, its low 16 bits in component 0 and its high 16 bits in component 1 (below a6xx).
     SplitSize,
@@ -205,7 +205,8 @@ pub struct MemoryAccess {
     pub ty: Type,
     /// Number of elements; of vec4s for a copy to the constant file.
     pub components: u16,
-    /// Stored data, an atomic's operand (two components for 64 bits), or the first word of a copy to the constant file.
+    /// Stored data, an atomic's operand (two components for 64 bits), or the first word of a copy to the constant
+    /// file.
     pub data: Option<Slice>,
     /// The comparand of `Cmpxchg`.
     pub compare: Option<Slice>,
@@ -379,8 +380,8 @@ impl MemoryDecoder<'_> {
         Ok(Some(Binding { set, index: Number::of(self.instr, source) }))
     }
 
-    /// The address: in bytes, but elements of SSBOs, vec4s of UBOs and words of the constant file. The offset of the `.a` forms is in
-    /// units of the index, or in words together with a shift.
+    /// The address: in bytes, but elements of SSBOs, vec4s of UBOs and words of the constant file. The offset of the
+    /// `.a` forms is in units of the index, or in words together with a shift.
     fn address(&self, space: AddressSpace, ty: Type) -> Result<Address, UnknownAttribute> {
         let (mut offset, index2) = self.offset()?;
         if let (AddressSpace::Image, Some(texel)) = (space, self.whole(Role::Texel)?) {
@@ -431,7 +432,8 @@ impl MemoryDecoder<'_> {
         Ok(())
     }
 
-    /// The data of `cmpxchg` are the new value and the comparand; those of `atomic.b` come after the room for the old value.
+    /// The data of `cmpxchg` are the new value and the comparand; those of `atomic.b` come after the room for the old
+    /// value.
     fn atomic(&self, access: &mut MemoryAccess) -> Result<(), UnknownAttribute> {
         let (_, op) = AtomicFamily::of(self.instr.opcode).ok_or_else(|| self.unknown("what it does to memory"))?;
         let signed = matches!(op, AtomicOp::MinS | AtomicOp::MaxS);

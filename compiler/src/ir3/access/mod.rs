@@ -2,8 +2,9 @@
 //!
 //! The machine's operand order differs between generations and opcodes; it is the [`Form`](super::opcode::Form) of an
 //! opcode. Passes build such instructions with these constructors, which take operands by role, and interpreter,
-//! symbolic engine and validator read them through [`Access::of`]. A view names operands by [`Slice`]s of the instruction's sources, so it holds for SSA values and for
-//! physical registers alike. A group of sources counts as one vector ([`InstrData::component_source`]).
+//! symbolic engine and validator read them through [`Access::of`]. A view names operands by [`Slice`]s of the
+//! instruction's sources, so it holds for SSA values and for physical registers alike. A group of sources counts as one
+//! vector ([`InstrData::component_source`]).
 //!
 //! Where Mesa's text omits an attribute and the operands do not determine it, the view is refused with
 //! [`UnknownAttribute`]; programs that we select have every attribute.

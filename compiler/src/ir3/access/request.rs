@@ -23,13 +23,14 @@
 //!
 //! The response has four components, and component `i` of the instruction is component `i` of the response, with these
 //! exceptions:
-//! - The number of layers is component 2 of the response to [`TextureKind::Size`], and component 3 of the machine's result where the
-//!   instruction has `.a`; the machine's component 2 is then nothing that nir has, as is component 3 without `.a`.
+//! - The number of layers is component 2 of the response to [`TextureKind::Size`], and component 3 of the machine's
+//!   result where the instruction has `.a`; the machine's component 2 is then nothing that nir has, as is component 3
+//!   without `.a`.
 //! - `query_levels` is component 2 of the response, `texture_samples` component 3.
 //! - `lod`: the response's components 0 and 1 are small integers `n`; the result is `n * (1/256)` as float of the
 //!   result's width.
-//! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the response in component 2, and so does
-//!   `getsize` for the number of layers.
+//! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the response in component 2,
+//!   and so does `getsize` for the number of layers.
 //! - The response for a 16-bit float result is that of the same request rounded to 16 bits; integers are truncated.
 
 use super::ResourceId;

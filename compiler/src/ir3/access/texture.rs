@@ -2,8 +2,8 @@
 //!
 //! Sources: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset and level,
 //! `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
-//! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq` and `samgpN`, from component 4 on), the
-//! sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
+//! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq` and `samgpN`, from
+//! component 4 on), the sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
 //!
 //! Texture and sampler of a bindless instruction (`.base<n>`) are in set `n`; `a1.x` holds the sampler's set if it
 //! differs, with `.s2en`. Without `.s2en`, `a1.x >> 3` is the index that does not fit into the instruction: the
@@ -137,7 +137,8 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     let (binding, _) = reader.bindings()?;
     let coords = reader.source(Role::Coordinates)?;
     let count = width(&instr.srcs[coords]);
-    // The unit reads as many as the flags say. The coordinate that pads one dimension to two is not one of the image or buffer.
+    // The unit reads as many as the flags say. The coordinate that pads one dimension to two is not one of the image or
+    // buffer.
     let read = if vector {
         1
     } else {

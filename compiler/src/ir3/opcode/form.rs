@@ -11,7 +11,8 @@ pub enum Role {
     Index,
     /// The number of bits by which the index is shifted.
     Shift,
-    /// An immediate that is added to the address; of a texture instruction with `.o` or `.v`, the offset from the coordinates.
+    /// An immediate that is added to the address; of a texture instruction with `.o` or `.v`, the offset from the
+    /// coordinates.
     Offset,
     /// The index of a descriptor.
     Resource,
@@ -19,7 +20,8 @@ pub enum Role {
     Texel,
     /// The byte offset of the texel, which GPUs before a6xx read, too.
     Bytes,
-    /// The stored value, the value for another lane, or the second operand of a texture instruction that has another than offset and level.
+    /// The stored value, the value for another lane, or the second operand of a texture instruction that has another
+    /// than offset and level.
     Data,
     /// The new value of an atomic and its comparand.
     Operand,

@@ -56,8 +56,8 @@ impl Opcode {
         matches!(self.category(), Category::Meta)
     }
 
-    /// Returns true if it is expanded to several instructions before encoding: its sources are read after its results are
-    /// written.
+    /// Returns true if it is expanded to several instructions before encoding: its sources are read after its results
+    /// are written.
     pub const fn is_macro(self) -> bool {
         matches!(self.info().latency, Latency::Macro)
     }
@@ -258,7 +258,8 @@ impl Opcode {
         self.has(Traits::PREFETCHED)
     }
 
-    /// Returns true if its results are there before the first instruction of the block is issued: phis, inputs and prefetches.
+    /// Returns true if its results are there before the first instruction of the block is issued: phis, inputs and
+    /// prefetches.
     pub const fn is_ready_at_start(self) -> bool {
         self.is_block_start() || self.is_prefetched()
     }

@@ -1,6 +1,6 @@
-//! The rows. An opcode is one row; its columns are, in order: mnemonic, category, number of destinations, range of source
-//! counts, numeric kind, latency class, effect, lanes, sources, immediates (with the slots that take them, where not all
-//! do), traits, and the form, of an opcode whose sources have roles. [`OpcodeInfo`] says what each means.
+//! The rows. An opcode is one row; its columns are, in order: mnemonic, category, number of destinations, range of
+//! source counts, numeric kind, latency class, effect, lanes, sources, immediates (with the slots that take them, where
+//! not all do), traits, and the form, of an opcode whose sources have roles. [`OpcodeInfo`] says what each means.
 
 use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
 use crate::words;

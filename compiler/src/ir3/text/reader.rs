@@ -502,7 +502,8 @@ impl Reader {
     fn resolve_instrs(&mut self) -> Located<()> {
         for &(instr, serial, site) in &self.false_deps {
             let Some(&dep) = self.by_serial.get(&serial) else {
-                // It may be one whose serial number is not printed. The order that it demands means nothing for the program.
+                // It may be one whose serial number is not printed. The order that it demands means nothing for the
+                // program.
                 if !self.has_serials || self.fragment.is_some() {
                     continue;
                 }
@@ -563,8 +564,8 @@ impl Reader {
         }
     }
 
-    /// In Mesa's texts `ball` and `bany` do not print that they are inverted, but legalization's inverted branch has the second
-    /// successor as its target. In ours they do, and `!!` stands where one with that target is not.
+    /// In Mesa's texts `ball` and `bany` do not print that they are inverted, but legalization's inverted branch has
+    /// the second successor as its target. In ours they do, and `!!` stands where one with that target is not.
     fn invert_votes(&mut self) {
         let Program { blocks, instrs, .. } = &mut self.program;
         for block in blocks.values() {

@@ -68,7 +68,8 @@ pub enum Rule {
     InstrOnce,
     /// Phis precede all other instructions of a block.
     PhisFirst,
-    /// No general register is written before a prefetch, but by inputs and other prefetches: it has read and written its registers before the first instruction.
+    /// No general register is written before a prefetch, but by inputs and other prefetches: it has read and written
+    /// its registers before the first instruction.
     PrefetchesFirst,
     /// A prefetch reads and writes registers that the command which starts it can name.
     Prefetch,

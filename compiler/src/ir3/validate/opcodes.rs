@@ -224,9 +224,9 @@ impl Checker<'_> {
         self.require(has, Rule::Generation, expected, || data.opcode.to_string());
     }
 
-    /// The memory through which a stage passes its outputs to the next one has loads and stores of its own (`ldlw`, `stlw`). Where a control
-    /// shader reads what a vertex shader has stored, some GPUs have it in the memory of the workgroup (`emit_intrinsic_load_shared_ir3`,
-    /// `emit_intrinsic_store_shared_ir3`).
+    /// The memory through which a stage passes its outputs to the next one has loads and stores of its own (`ldlw`,
+    /// `stlw`). Where a control shader reads what a vertex shader has stored, some GPUs have it in the memory of
+    /// the workgroup (`emit_intrinsic_load_shared_ir3`, `emit_intrinsic_store_shared_ir3`).
     fn local_memory(&mut self, data: &InstrData) {
         use Opcode::{Ldl, Ldlw, Stl, Stlw};
         let Some(stage) = self.program.stage else { return };
@@ -247,8 +247,8 @@ impl Checker<'_> {
         self.require(fits, Rule::Generation, expected, || data.opcode.to_string());
     }
 
-    /// Only arithmetic of two and three sources has `(sat)`, but varyings and selections (`is_sat_compatible` in Mesa's instr-a3xx.h), and
-    /// `(nopN)`, of two bits.
+    /// Only arithmetic of two and three sources has `(sat)`, but varyings and selections (`is_sat_compatible` in Mesa's
+    /// instr-a3xx.h), and `(nopN)`, of two bits.
     fn encoded_flags(&mut self, data: &InstrData) {
         use Category::*;
         let category = data.opcode.category();

@@ -1,7 +1,7 @@
 //! The flags that the words of an opcode can have.
 //!
-//! They are found by decoding: each pair of fields and of other bits of each encoding is set to values that fields of flags and modes have, so
-//! there is no list beside the table.
+//! They are found by decoding: each pair of fields and of other bits of each encoding is set to values that fields of
+//! flags and modes have, so there is no list beside the table.
 
 use super::decode;
 use super::table::{Encoding, Table};
@@ -34,7 +34,8 @@ fn search(generation: Generation, opcode: Opcode) -> Option<InstrFlags> {
     })
 }
 
-/// The words of an encoding in which at most two fields, or bits outside of them, are set; and the same where all wide fields are.
+/// The words of an encoding in which at most two fields, or bits outside of them, are set; and the same where all wide
+/// fields are.
 fn words(encoding: &Encoding) -> Vec<u64> {
     let set = |word: u64, (mask, value): (u64, u64)| word & !mask | value;
     let mut free = !encoding.mask;

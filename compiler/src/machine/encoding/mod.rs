@@ -2,8 +2,8 @@
 //!
 //! An encoding is a `table::Row` of one of the files by category: a mnemonic, the bits that tell the
 //! instruction, the generations that have it, and a `table::Form`, which instructions of one layout share: its
-//! `field::Field`s (a name, bits, a `field::Kind` that determines their text, and the role of the source that they hold,
-//! for memory instructions), and a text in
+//! `field::Field`s (a name, bits, a `field::Kind` that determines their text, and the role of the source that they
+//! hold, for memory instructions), and a text in
 //! which the names of fields stand in braces, `{SY}{NAME} {DST}, {SRC1}`. `print` and `parse` interpret it.
 //!
 //! The text is that of Mesa's disassembler. Words that differ from what their text assembles to (bits that the hardware
@@ -65,7 +65,8 @@ pub fn mnemonic(generation: Generation, word: u64) -> Option<&'static str> {
     Table::of(generation).find(word).map(|encoding| encoding.name)
 }
 
-/// Returns true if a line is an instruction of some generation, or begins like one: it has flags and a mnemonic with a dot.
+/// Returns true if a line is an instruction of some generation, or begins like one: it has flags and a mnemonic with a
+/// dot.
 pub fn begins_instruction(line: &str) -> bool {
     let mut rest = line.trim_start();
     while let Some((_, after)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {

@@ -326,8 +326,8 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
     }
 
-    /// The fields of a memory instruction hold the sources of its form. What no field holds is `a1.x`, a shift that is 0, or a count of one
-    /// element.
+    /// The fields of a memory instruction hold the sources of its form. What no field holds is `a1.x`, a shift that is
+    /// 0, or a count of one element.
     #[test]
     fn fields_hold_the_sources_of_forms() {
         for encoding in encodings() {

@@ -284,8 +284,8 @@ fn listings_of_mesa() {
     assert_eq!(wrong, 0);
 }
 
-/// The final programs of Mesa's logs: what ir3 has of each word is the instruction of Mesa's last section, as far as that
-/// says it, and is encoded as the same word.
+/// The final programs of Mesa's logs: what ir3 has of each word is the instruction of Mesa's last section, as far as
+/// that says it, and is encoded as the same word.
 #[test]
 fn instructions_of_mesa() {
     use crate::ir3::{MemoryAttrs, TextureAttrs, text};

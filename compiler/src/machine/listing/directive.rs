@@ -8,7 +8,8 @@ use crate::ir3::PhysReg;
 pub enum Directive {
     /// `@localsize 32, 1, 1`: the workgroup.
     LocalSize([u32; 3]),
-    /// `@buf 32`: a storage buffer, by its number of words; it is the next one. `@buf 32 (c2.x)`: its address is in two constants.
+    /// `@buf 32`: a storage buffer, by its number of words; it is the next one. `@buf 32 (c2.x)`: its address is in two
+    /// constants.
     Buffer {
         /// The number of words.
         words: u32,

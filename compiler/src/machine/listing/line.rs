@@ -4,9 +4,11 @@
 //!
 //! - `ir3-disasm`: `  0[202cc000_00000000] mov.u32u32 r0.x, c0.x`, the position in three columns;
 //! - the hex listing of a log: the same, the position with four digits;
-//! - `cffdump` and `crashdec`: `:1:0000:0000[202cc000x_00000000x] …`, with tabs before it: the category, the position, and the position in cycles.
+//! - `cffdump` and `crashdec`: `:1:0000:0000[202cc000x_00000000x] …`, with tabs before it: the category, the position,
+//!   and the position in cycles.
 //!
-//! A label, and the empty line before a function, have a line of their own, with the position and the word of the instruction that follows.
+//! A label, and the empty line before a function, have a line of their own, with the position and the word of the
+//! instruction that follows.
 
 use crate::target::Generation;
 
@@ -64,8 +66,8 @@ pub(super) fn is_label(text: &str) -> bool {
     text.is_empty() || text.strip_suffix(':').is_some_and(|name| !name.contains([' ', '\t']))
 }
 
-/// The generation that a line names: `; gpu gen 6, …` of a log; `gpu_id: 630` and `chip_id: 0x43050a01` of `cffdump`; `revision: 630 (6.3.0.2)` and
-/// `Got chip_id=0x6030002` of a dump and `crashdec`.
+/// The generation that a line names: `; gpu gen 6, …` of a log; `gpu_id: 630` and `chip_id: 0x43050a01` of `cffdump`;
+/// `revision: 630 (6.3.0.2)` and `Got chip_id=0x6030002` of a dump and `crashdec`.
 pub fn generation(line: &str) -> Option<Generation> {
     let digits =
         |text: &str| text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse::<u32>().ok();

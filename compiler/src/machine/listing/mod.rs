@@ -1,8 +1,9 @@
 //! Texts of machine code: listings of Mesa's tools, words in hexadecimal, and assembly with labels.
 //!
-//! Lines of listings are those of `ir3-disasm`, of the hex listing in a log, and of `cffdump` and `crashdec` ([`Format`]). In assembly the
-//! positions and words are left out; `.word 0x…` is any word, a comment goes from `;` or `//` to the end of the line, and lines that begin with
-//! `@` are those of `computerator` and of logs ([`Directive`]). As there, flags at the end of a line are those of the next instruction.
+//! Lines of listings are those of `ir3-disasm`, of the hex listing in a log, and of `cffdump` and `crashdec`
+//! ([`Format`]). In assembly the positions and words are left out; `.word 0x…` is any word, a comment goes from `;` or
+//! `//` to the end of the line, and lines that begin with `@` are those of `computerator` and of logs ([`Directive`]).
+//! As there, flags at the end of a line are those of the next instruction.
 
 mod directive;
 mod line;
@@ -230,7 +231,8 @@ pub fn write_disasm(items: &[Item]) -> String {
     out
 }
 
-/// The items as `cffdump` and `crashdec` print them, without tabs before the lines: up to the fourth `nop` after the end, or up to `chsh`.
+/// The items as `cffdump` and `crashdec` print them, without tabs before the lines: up to the fourth `nop` after the
+/// end, or up to `chsh`.
 pub fn write_dump(items: &[Item]) -> String {
     let mut out = String::new();
     let (mut cycles, mut nops, mut has_end) = (0, 0, false);

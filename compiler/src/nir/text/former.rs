@@ -1,8 +1,8 @@
 //! Lines of a function as Mesa 23.1 prints them, in the syntax of today.
 //!
 //! Mesa 23.2 gave nir another syntax: `vec4 32 ssa_1 = intrinsic load_input (ssa_0) (base=0 /*0*/)` became
-//! `32x4 %1 = @load_input (%0) (base=0)`. No line of the one can be taken for a line of the other. Atomics had an intrinsic for each
-//! operation.
+//! `32x4 %1 = @load_input (%0) (base=0)`. No line of the one can be taken for a line of the other. Atomics had an
+//! intrinsic for each operation.
 
 use std::fmt::Write;
 
@@ -57,7 +57,8 @@ pub(super) fn line(text: &str) -> Option<String> {
     Some(line)
 }
 
-/// The text without its comments and the spaces before them, and the last comment that is more than the number of an index.
+/// The text without its comments and the spaces before them, and the last comment that is more than the number of an
+/// index.
 fn without_comments(text: &str) -> (String, Option<&str>) {
     let mut code = String::new();
     let mut last = None;

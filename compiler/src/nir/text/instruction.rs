@@ -404,7 +404,8 @@ fn names_locations(op: IntrinsicOp, stage: Stage) -> bool {
     matches!(stage, Stage::Vertex | Stage::Fragment) && matches!(op, LoadInput | LoadInterpolatedInput | StoreOutput)
 }
 
-/// The intrinsic that Mesa had under another name: `discard` until 24.1 (ir3 compiled it as `kill`), `scoped_barrier` until 23.2.
+/// The intrinsic that Mesa had under another name: `discard` until 24.1 (ir3 compiled it as `kill`), `scoped_barrier`
+/// until 23.2.
 fn former_name(word: &str) -> Option<IntrinsicOp> {
     match word {
         "discard" => Some(IntrinsicOp::Terminate),

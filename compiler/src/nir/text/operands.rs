@@ -112,8 +112,8 @@ pub(super) fn is_at(cursor: &LineCursor<'_>, kind: IndexKind) -> bool {
     }
 }
 
-/// The control of a float operation: `exact, preserve:sz,inf`, `preserve:nan`, `no-contract`, or `fp-fast-math` for none. The cursor moves only
-/// past such a text.
+/// The control of a float operation: `exact, preserve:sz,inf`, `preserve:nan`, `no-contract`, or `fp-fast-math` for
+/// none. The cursor moves only past such a text.
 pub(super) fn fp_math(cursor: &mut LineCursor<'_>) -> Option<FpMath> {
     fn word<'a>(cursor: &LineCursor<'a>) -> &'a str {
         cursor.peek_while(|c| c.is_ascii_lowercase() || c == '-')

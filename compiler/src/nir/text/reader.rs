@@ -202,7 +202,8 @@ fn variable(cursor: &LineCursor<'_>) -> Result<Variable, ParseError> {
     }
 }
 
-/// `key: text`, or `key:`. A key has no colon and does not end with a space, or it would be written as another one that may be there.
+/// `key: text`, or `key:`. A key has no colon and does not end with a space, or it would be written as another one that
+/// may be there.
 fn key_and_text(line: &str) -> Option<(&str, &str)> {
     let (key, text) = line.split_once(':')?;
     let text = if text.is_empty() { text } else { text.strip_prefix(' ')? };

@@ -16,8 +16,8 @@ struct Operand {
 }
 
 impl Pass<'_> {
-    /// Turns the branches on `and.b` or `or.b` of two bools into `braa` or `brao` on tests of them, if only branches read
-    /// that, and no more tests are added than instructions are removed.
+    /// Turns the branches on `and.b` or `or.b` of two bools into `braa` or `brao` on tests of them, if only branches
+    /// read that, and no more tests are added than instructions are removed.
     pub(super) fn two_predicates(&mut self, instr: Instr) {
         if self.data(instr).opcode != Opcode::Br {
             return;

@@ -8,8 +8,8 @@ use crate::ir3::{
 use smallvec::SmallVec;
 
 impl Pass<'_> {
-    /// Makes an instruction write a predicate if its result is tested: all tests of it are removed, and their users read
-    /// this predicate. If the result is also read as a number, a copy of the instruction writes the predicate.
+    /// Makes an instruction write a predicate if its result is tested: all tests of it are removed, and their users
+    /// read this predicate. If the result is also read as a number, a copy of the instruction writes the predicate.
     ///
     /// The predicate is computed where the result was, which may be far before its readers: the allocator of predicates
     /// rematerialises it where it has no register.
@@ -36,8 +36,8 @@ impl Pass<'_> {
         for src in &mut new.srcs {
             src.flags = OperandFlags::empty();
         }
-        // It must be possible to compute it elsewhere: the address register and the constant file may have other contents
-        // there.
+        // It must be possible to compute it elsewhere: the address register and the constant file may have other
+        // contents there.
         let changes = |src: &Src| {
             src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
         };

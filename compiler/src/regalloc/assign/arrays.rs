@@ -39,8 +39,9 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// Reserves the registers of the arrays that are live at a point, and moves values out of them. Returns the files in which values
-    /// find no other gap, for [`compact`](Self::compact). At the start of a block, the values are where a predecessor had them.
+    /// Reserves the registers of the arrays that are live at a point, and moves values out of them. Returns the files
+    /// in which values find no other gap, for [`compact`](Self::compact). At the start of a block, the values are
+    /// where a predecessor had them.
     pub(super) fn reserve_arrays(&mut self, point: u32, is_start: bool, step: &Step) -> [bool; 3] {
         let mut failed = [false; 3];
         let analysis = self.analysis;
@@ -100,8 +101,8 @@ impl Assigner<'_> {
         avoided.find_gap(len, align, 0, class_limit).or_else(|| self.taken[file].find_gap(len, align, 0, class_limit))
     }
 
-    /// The units that a value should not have, as an array will need them while the value lives, and those beyond the registers that the
-    /// program takes anyway; none without such an array.
+    /// The units that a value should not have, as an array will need them while the value lives, and those beyond the
+    /// registers that the program takes anyway; none without such an array.
     pub(super) fn avoided(&self, value: Value) -> Option<UnitSet> {
         let analysis = self.analysis;
         if analysis.arrays.is_empty() {

@@ -165,7 +165,8 @@ impl<'a> Assigner<'a> {
         choice.or_else(|| self.choose_copy_in(value, &found, phi, &blocked))
     }
 
-    /// The choice among the units that are not blocked. `found` are the components that have a place already, `phi` is that of the phi.
+    /// The choice among the units that are not blocked. `found` are the components that have a place already, `phi` is
+    /// that of the phi.
     fn choose_copy_in(
         &mut self,
         value: Value,

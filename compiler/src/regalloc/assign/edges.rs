@@ -81,7 +81,8 @@ impl Assigner<'_> {
         }
     }
 
-    /// Chooses the places of phis and inputs. `crowded` are the files in which an array needs the registers of values that find no others.
+    /// Chooses the places of phis and inputs. `crowded` are the files in which an array needs the registers of values
+    /// that find no others.
     fn place_start(
         &mut self,
         (from, after_preamble): (Option<usize>, bool),

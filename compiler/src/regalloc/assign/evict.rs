@@ -1,8 +1,8 @@
 //! Frees registers for a result by moving few values.
 //!
-//! Each possible place of a result costs the moves of the values in it, and the time until they have come. The cheapest place is taken for which each of
-//! these values finds a gap elsewhere, or can swap places with a source that dies at the instruction: the source is
-//! read where the result is written later.
+//! Each possible place of a result costs the moves of the values in it, and the time until they have come. The cheapest
+//! place is taken for which each of these values finds a gap elsewhere, or can swap places with a source that dies at
+//! the instruction: the source is read where the result is written later.
 
 use super::{Assigner, UNITS};
 use crate::arms::Arm;

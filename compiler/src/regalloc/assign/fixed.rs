@@ -11,7 +11,8 @@ use crate::regalloc::step::Step;
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
 
-/// Places that are chosen before the pass: the first unit of each value for its whole life, and the files that they are in.
+/// Places that are chosen before the pass: the first unit of each value for its whole life, and the files that they are
+/// in.
 pub struct FixedPlaces {
     /// The first unit of each value, in its file.
     pub places: SecondaryMap<Value, u16>,

@@ -95,8 +95,8 @@ pub struct Assigner<'a> {
     class_limit: [u16; 4],
     /// The end of live arrays of halves, and the start of live arrays of full registers, by file.
     bounds: [(u16, u16); 3],
-    /// The target size in units, by file: whole vec4. A place above it, up to the class limit, saves a move but costs a
-    /// register.
+    /// The target size in units, by file: whole vec4. A place above it, up to the class limit, saves a move but costs
+    /// a register.
     preferred_limit: [u16; 3],
     /// Full registers start here while enough are free: the units below are for halves.
     floor: u16,
@@ -148,7 +148,8 @@ pub struct Assigner<'a> {
 pub struct Settings {
     /// The size of the files.
     pub files: RegisterFiles,
-    /// The units of the full file that are taken before registers are reused; a few more than the program needs unless given.
+    /// The units of the full file that are taken before registers are reused; a few more than the program needs unless
+    /// given.
     pub preferred: Option<u32>,
     /// Live values may be moved to free registers.
     pub splitting: bool,
@@ -396,7 +397,8 @@ impl<'a> Assigner<'a> {
         self.end_block(block)
     }
 
-    /// Handles an instruction that computes. `crowded` are the files in which an array needs the registers of values that find no others.
+    /// Handles an instruction that computes. `crowded` are the files in which an array needs the registers of values
+    /// that find no others.
     fn compute(&mut self, instr: Instr, step: &Step, crowded: [bool; 3]) -> Result<(), Error> {
         if step.results.is_empty() {
             for file in (0..3).filter(|&file| crowded[file]) {

@@ -103,7 +103,8 @@ impl Assigner<'_> {
         len > 0 && at != super::UNASSIGNED && self.pending.has(self.file(self.class(value)), at, len)
     }
 
-    /// Free units of a file for whose results a new one would wait, and all units beyond those that are enough; `None` without such results.
+    /// Free units of a file for whose results a new one would wait, and all units beyond those that are enough; `None`
+    /// without such results.
     pub(super) fn unread(&self, value: Value) -> Option<UnitSet> {
         let file = self.file(self.class(value));
         if self.pending.left() == 0 {

@@ -359,8 +359,8 @@ impl PredicateAssigner<'_> {
         (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0).max_by_key(|&slot| distance(slot))
     }
 
-    /// The register of the value with the furthest read, of those that nothing has read yet and that are read after `value`:
-    /// delaying one of these costs no more than delaying `value`.
+    /// The register of the value with the furthest read, of those that nothing has read yet and that are read after
+    /// `value`: delaying one of these costs no more than delaying `value`.
     fn less_urgent(&self, value: Value, allowed: SlotMask) -> Option<usize> {
         let distance = |slot: usize| {
             let other = self.occupants[slot].expand()?;

@@ -95,7 +95,8 @@ fn is_assignable(program: &Program, target: &Target, limit: RegisterLimit, featu
     Ok(features.contains(Feature::LiveRangeSplitting) || unsplit::fits(program, target, limit, features)?)
 }
 
-/// The error of register assignment for a program with all values in memory, if it fails because live ranges are not split.
+/// The error of register assignment for a program with all values in memory, if it fails because live ranges are not
+/// split.
 fn unsplit_or_error(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<(), Error> {
     if features.contains(Feature::LiveRangeSplitting) {
         Ok(())
@@ -120,8 +121,8 @@ fn least_files(
     Ok(files)
 }
 
-/// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few as possible and it
-/// [samples before it starts](prefetch).
+/// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few
+/// as possible and it [samples before it starts](prefetch).
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.

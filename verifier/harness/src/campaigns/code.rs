@@ -1,8 +1,9 @@
 //! Programs of the backends' own languages in a campaign: vec4 code, and parallel copies alone.
 //!
-//! Selection emits few of the shapes that the passes of vec4 have to keep, and compiled programs hardly ever have copies of halves, of full
-//! registers that are their pairs, and of shared registers in one cycle. So every other program for a vec4 target is vec4 code, and one of 32
-//! for ir3 is a program of parallel copies in registers, which are lowered.
+//! Selection emits few of the shapes that the passes of vec4 have to keep, and compiled programs hardly ever have
+//! copies of halves, of full registers that are their pairs, and of shared registers in one cycle. So every other
+//! program for a vec4 target is vec4 code, and one of 32 for ir3 is a program of parallel copies in registers, which
+//! are lowered.
 
 use super::counts::Counts;
 use super::fuzzing::{self, Campaign, Drawn, unknown_boundaries};
@@ -186,7 +187,8 @@ impl Campaign {
         failed
     }
 
-    /// The failure of the code of a number, made smaller if that is wanted. `None` if it does not fail when it is tested again.
+    /// The failure of the code of a number, made smaller if that is wanted. `None` if it does not fail when it is
+    /// tested again.
     pub fn code_failure(&self, number: u64, reduces: bool) -> Option<CodeFailure> {
         let drawn = self.program(number);
         let mut code = drawn.code()?;
@@ -266,7 +268,8 @@ mod tests {
         found.and_then(|number| campaign.code_failure(number, true))
     }
 
-    /// Campaigns on the target reach a bug of a pass that no program from nir shows, and write the program that shows it.
+    /// Campaigns on the target reach a bug of a pass that no program from nir shows, and write the program that shows
+    /// it.
     #[test]
     fn campaigns_have_vec4_code() {
         let failure = failure_with("one-flag-bit", GEN7, true).expect("a failure");

@@ -51,7 +51,8 @@ impl Corpus {
         (self.programs.len(), accepted.len())
     }
 
-    /// The program for a seed on a GPU, and the name of the one that it is a variant of. None if the GPU accepts no program of the corpus.
+    /// The program for a seed on a GPU, and the name of the one that it is a variant of. None if the GPU accepts no
+    /// program of the corpus.
     pub fn variant(&self, target: &Target, seed: u64) -> Option<(&str, Shader)> {
         let (_, numbers) = self.accepted.iter().find(|(gpu, _)| *gpu == target.name)?;
         let mut random = Random::new(seed ^ 0x636f_7270_7573);

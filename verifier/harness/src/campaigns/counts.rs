@@ -24,8 +24,8 @@ pub struct Counts {
     pub unfinished_runs: u64,
     /// Instructions of the generated programs.
     pub instructions: u64,
-    /// Programs that do not fit in the registers although every value could be spilled: the GPU has private memory, and
-    /// the limit is the least that the program needs, or more.
+    /// Programs that do not fit in the registers although every value could be spilled: the GPU has private memory,
+    /// and the limit is the least that the program needs, or more.
     #[serde(default)]
     pub not_spilled: u64,
     /// Programs with spilled values.

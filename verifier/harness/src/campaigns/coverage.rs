@@ -1,8 +1,8 @@
 //! Coverage of the programs of a campaign, and selection of programs with rare coverage cells.
 //!
-//! [`Coverage`] has the cells of a campaign: the checker of each thread counts those of its programs, which are added up
-//! when it ends. Nothing is counted unless this is enabled. [`Director`] selects programs: of several candidates for a
-//! program number it takes the one with the rarest cells. Generating a program is much cheaper than compiling and
+//! [`Coverage`] has the cells of a campaign: the checker of each thread counts those of its programs, which are added
+//! up when it ends. Nothing is counted unless this is enabled. [`Director`] selects programs: of several candidates for
+//! a program number it takes the one with the rarest cells. Generating a program is much cheaper than compiling and
 //! running it, so the selection costs little.
 
 use super::fuzzing::{Campaign, in_turn};
@@ -197,7 +197,8 @@ mod tests {
     const FLOORS: [(Family, f64); 4] =
         [(Family::Control, 95.0), (Family::Ssa, 86.0), (Family::Final, 85.0), (Family::Arms, 90.0)];
 
-    /// No program has a cell that a rule calls impossible, each rule covers a cell of some GPU, and most other cells are filled.
+    /// No program has a cell that a rule calls impossible, each rule covers a cell of some GPU, and most other cells
+    /// are filled.
     #[test]
     fn rules_cover_cells_that_no_program_has() {
         let mut reasons = BTreeSet::new();

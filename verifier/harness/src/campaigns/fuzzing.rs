@@ -108,8 +108,9 @@ impl Default for Campaign {
 /// The number of times that other environments are tried if no run of a program has a meaning and ends.
 const RETRIES: u64 = 16;
 
-/// The programs of a campaign of which every boundary is compared, and not only the last program with the source. A program that does not
-/// agree [end to end](Ends) is always one of them, and so are all programs if a prover is among the engines.
+/// The programs of a campaign of which every boundary is compared, and not only the last program with the source. A
+/// program that does not agree [end to end](Ends) is always one of them, and so are all programs if a prover is among
+/// the engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundaries {
     /// All programs.
@@ -157,8 +158,9 @@ pub enum Limits {
     Fixed(RegisterLimit),
     /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All registers; for four in five programs of the profile `pressure` and for two in five of the others as few as it needs: in three of
-    /// eight cases without spilling, otherwise the fewest that are possible, and up to 7 or, rarely, 27 more.
+    /// All registers; for four in five programs of the profile `pressure` and for two in five of the others as few as
+    /// it needs: in three of eight cases without spilling, otherwise the fewest that are possible, and up to 7 or,
+    /// rarely, 27 more.
     ByProfile,
 }
 
@@ -170,7 +172,8 @@ impl Limits {
             Self::Drawn => program_registers(program),
             Self::ByProfile => {
                 let drawn = program_seed(program ^ 0x7265_6773, 0);
-                // Programs of `pressure` with all registers reach the upper half of the file; the others are short of registers now and then.
+                // Programs of `pressure` with all registers reach the upper half of the file; the others are short of
+                // registers now and then.
                 let is_short = match profile {
                     Profile::Pressure => !drawn.is_multiple_of(5),
                     _ => drawn % 5 < 2,
@@ -251,8 +254,8 @@ pub(super) fn in_turn(targets: &[Target], profiles: &[Profile], number: u64) -> 
 }
 
 impl Campaign {
-    /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so that there is something
-    /// to compare.
+    /// The environments of a program and its seed: the first ones in which one run at least has a meaning and ends, so
+    /// that there is something to compare.
     pub fn envs(&self, seed: u64, shader: &Shader, target: &Target) -> Vec<Env> {
         self.source(seed, shader, target, &mut Scratch::default()).envs
     }
@@ -297,13 +300,14 @@ impl Campaign {
         checker.program(shader, envs, plant_of(&mut change))
     }
 
-    /// The failure that a finding of this campaign shows, for a [bundle](crate::report::bundle). `None` if the program does not fail when it is run again.
+    /// The failure that a finding of this campaign shows, for a [bundle](crate::report::bundle). `None` if the program
+    /// does not fail when it is run again.
     pub fn case(&self, finding: &Finding<'_>) -> Option<Case> {
         self.case_of(finding.number, finding.env)
     }
 
-    /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program is not compiled in
-    /// this process.
+    /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program
+    /// is not compiled in this process.
     pub fn stopped_case(&self, number: u64) -> Option<Case> {
         let drawn = self.program(number);
         let Drawn { target, registers, .. } = drawn;
@@ -315,7 +319,8 @@ impl Campaign {
         self.case_of(number, None)
     }
 
-    /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the campaign did not.
+    /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the
+    /// campaign did not.
     pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
         let drawn = self.program(number);
         let Drawn { target, seed, registers, .. } = drawn;
@@ -359,8 +364,8 @@ impl Campaign {
         (!drawn.is_code).then_some(NewProgram { shader, target: drawn.target, options })
     }
 
-    /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is refused or has an unknown
-    /// boundary. Returns true if it is a failure.
+    /// Checks the program of a number, and adds it to the counts. `found` is called if it is refuted, crashes, is
+    /// refused or has an unknown boundary. Returns true if it is a failure.
     pub fn check_number(
         &self,
         checker: &mut Checker,
@@ -441,8 +446,9 @@ impl Campaign {
         failed
     }
 
-    /// Runs the campaign. `found` is called for each program that is refuted, crashes, is refused or has an unknown boundary, as soon as
-    /// there is one, `progress` now and then; both from worker threads, one at a time. `interrupted` stops it early.
+    /// Runs the campaign. `found` is called for each program that is refuted, crashes, is refused or has an unknown
+    /// boundary, as soon as there is one, `progress` now and then; both from worker threads, one at a time.
+    /// `interrupted` stops it early.
     pub fn run(
         &self,
         interrupted: &AtomicBool,

@@ -82,8 +82,8 @@ impl UnknownBoundary {
 enum Event {
     /// A program.
     Found(Box<WorkerFinding>),
-    /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends with them; and true if
-    /// the campaign does.
+    /// The counts of the programs since the last ones, up to a number that is not among them; true if the range ends
+    /// with them; and true if the campaign does.
     Counted { end: u64, counts: Box<Counts>, is_last: bool, stops: bool },
     /// The program of a number has a cell that no program of the corpus has, nor one before it.
     New(u64),

@@ -1,9 +1,10 @@
 //! The boundaries of one compilation.
 //!
-//! [`Checker::verify`] compiles a program stage by stage, and has the [judge](super::judge) compare the programs before and after each stage that
-//! changed something. A stage has to keep its [postconditions](super::postconditions) too, and a program that fits where `spill` accepts it. The
-//! first refutation, refusal or crash ends it. At the end the last program is compared with the source if boundaries were proved and not
-//! run: so the proofs are tested together. A difference there is looked for at every boundary, by runs alone.
+//! [`Checker::verify`] compiles a program stage by stage, and has the [judge](super::judge) compare the programs before
+//! and after each stage that changed something. A stage has to keep its [postconditions](super::postconditions) too,
+//! and a program that fits where `spill` accepts it. The first refutation, refusal or crash ends it. At the end the
+//! last program is compared with the source if boundaries were proved and not run: so the proofs are tested together. A
+//! difference there is looked for at every boundary, by runs alone.
 
 use super::SourceOutcomes;
 use super::boundary::Boundary;
@@ -152,7 +153,8 @@ impl Checker {
         self.options.registers = registers;
     }
 
-    /// Compiles a shader, with a change planted after stages, and compares each boundary by runs in the environments alone.
+    /// Compiles a shader, with a change planted after stages, and compares each boundary by runs in the environments
+    /// alone.
     pub fn program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> Verification {
         self.verify(shader, plant, &Policy::new(&Engines::interpreter()), envs)
     }
@@ -169,9 +171,11 @@ impl Checker {
         verification
     }
 
-    /// Compiles a shader, with a change planted after stages, and has each boundary judged. Boundaries that no prover settles are run in `envs`.
+    /// Compiles a shader, with a change planted after stages, and has each boundary judged. Boundaries that no prover
+    /// settles are run in `envs`.
     ///
-    /// A panic of the compiler or of an engine is caught, and is the verdict of its stage; the verdicts of earlier stages are kept.
+    /// A panic of the compiler or of an engine is caught, and is the verdict of its stage; the verdicts of earlier
+    /// stages are kept.
     pub fn verify(
         &mut self,
         shader: &nir::Shader,
@@ -335,7 +339,8 @@ impl Checker {
         }
     }
 
-    /// Finds the boundary of a refutation among those that were proved, by runs of all in its environment. Its proof is wrong.
+    /// Finds the boundary of a refutation among those that were proved, by runs of all in its environment. Its proof is
+    /// wrong.
     fn locate(
         &mut self,
         shader: &nir::Shader,
@@ -424,7 +429,8 @@ impl Checker {
             .collect())
     }
 
-    /// The program before `stage`, compiled again: passes change a program in place, and nothing is copied while boundaries pass.
+    /// The program before `stage`, compiled again: passes change a program in place, and nothing is copied while
+    /// boundaries pass.
     pub fn before(&self, shader: &nir::Shader, stage: Stage, plant: Option<Plant<'_>>) -> Snapshot {
         self.program_before(shader, stage, &mut hook_of(plant, self.nir_plant))
     }
@@ -471,7 +477,8 @@ pub(crate) fn compile_stages(
     }
 }
 
-/// Makes `NeedsSpilling` of register allocation an internal error if `spill` has run: it accepts only programs that fit.
+/// Makes `NeedsSpilling` of register allocation an internal error if `spill` has run: it accepts only programs that
+/// fit.
 fn needs_spilling_after_spill(error: CompileError, options: &Options) -> CompileError {
     let is_broken = error.kind == ErrorKind::NeedsSpilling
         && error.stage == Stage::RegisterAllocation
@@ -544,7 +551,8 @@ mod tests {
         }
     }
 
-    /// The provers leave time out: a final program without its waits does the same to them. The postconditions of the stage find it.
+    /// The provers leave time out: a final program without its waits does the same to them. The postconditions of the
+    /// stage find it.
     #[test]
     fn a_proof_of_a_final_program_needs_its_waits() {
         let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
@@ -570,8 +578,8 @@ mod tests {
         assert!(reason.message.contains("without (s"), "{reason}");
     }
 
-    /// A stage that leaves a program which no engine can run, of one that could be run, has failed: it is named, whether every boundary is
-    /// compared or both ends.
+    /// A stage that leaves a program which no engine can run, of one that could be run, has failed: it is named,
+    /// whether every boundary is compared or both ends.
     #[test]
     fn a_program_that_cannot_be_run_any_more_is_a_failure() {
         let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
@@ -594,7 +602,8 @@ mod tests {
         assert!(!matches!(ends, Ends::Agree(_)));
     }
 
-    /// Operands that the passes' table allows and the hardware lacks: runs do not see them, so the verifier's own table has to.
+    /// Operands that the passes' table allows and the hardware lacks: runs do not see them, so the verifier's own table
+    /// has to.
     #[test]
     fn operands_that_the_hardware_lacks_are_a_failure_of_the_stage() {
         for at in [Stage::CopyPropagation, Stage::Schedule, Stage::PostSchedule, Stage::Legalize] {

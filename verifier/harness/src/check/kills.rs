@@ -2,9 +2,9 @@
 //!
 //! In our model `kill` ends a lane for derivatives, too, as nir's `terminate` does; Mesa's schedulers move samples over
 //! a `kill`, both ways (docs/semantics.md, killed lanes). From a6xx on `kill` and `demote` are one word, so a killed
-//! lane of the hardware is a helper lane, whose values samples and derivatives of its quad read. Two programs of ir3 are
-//! compared with this meaning. After nir, whose `terminate` leaves those samples undefined, a boundary is compared with
-//! the stricter meaning first, and with that of the hardware if it is refuted.
+//! lane of the hardware is a helper lane, whose values samples and derivatives of its quad read. Two programs of ir3
+//! are compared with this meaning. After nir, whose `terminate` leaves those samples undefined, a boundary is compared
+//! with the stricter meaning first, and with that of the hardware if it is refuted.
 //!
 //! It is undocumented whether killed lanes take part in votes and in reads of other lanes. A program that has any of
 //! them, in the same order with its kills on both sides, passes only with both meanings.

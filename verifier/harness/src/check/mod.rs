@@ -1,8 +1,9 @@
 //! The verdict on a boundary, and the boundaries of a compilation.
 //!
-//! Verification is one sentence: *compare two programs*. A [`Boundary`] has both, [`Judge::judge`] compares them by all selected engines. An
-//! [`Engine`] compares any two; only the judge and the tests of the engines call one. [`Checker`] has the judge compare each boundary
-//! of one compilation: the program after each stage with the program before it, so that a difference names its stage.
+//! Verification is one sentence: *compare two programs*. A [`Boundary`] has both, [`Judge::judge`] compares them by all
+//! selected engines. An [`Engine`] compares any two; only the judge and the tests of the engines call one. [`Checker`]
+//! has the judge compare each boundary of one compilation: the program after each stage with the program before it, so
+//! that a difference names its stage.
 
 mod boundary;
 pub mod cache;

@@ -1,5 +1,6 @@
-//! Postconditions of a stage: the rules of ir3 in the form of the stage, operands that the machine has ([`legal`](super::legal)), the register
-//! limit, and the registers of inputs and outputs; for Gen7 the rules of its code, and that it has only instructions of the hardware.
+//! Postconditions of a stage: the rules of ir3 in the form of the stage, operands that the machine has
+//! ([`legal`](super::legal)), the register limit, and the registers of inputs and outputs; for Gen7 the rules of its
+//! code, and that it has only instructions of the hardware.
 //!
 //! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
 //! does an input or output in another register than the given one: runs do not show these mistakes. A program that
@@ -22,8 +23,8 @@ use ir3_semantics::machine::steps::reads_own_result;
 /// The postconditions of a stage, computed before it runs.
 #[derive(Default)]
 pub struct Terms {
-    /// The registers that the program may use, from allocation on. `None` if that cannot be determined: then allocation
-    /// reports the reason.
+    /// The registers that the program may use, from allocation on. `None` if that cannot be determined: then
+    /// allocation reports the reason.
     files: Option<RegisterFiles>,
     /// The fixed registers of inputs and outputs.
     given: Vec<Given>,
@@ -345,8 +346,8 @@ mod tests {
                     };
                     let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
                     let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
-                    // The comparison of headers finds it too, and is done first; so do runs of arrays, where an access does not reach the
-                    // registers of another array.
+                    // The comparison of headers finds it too, and is done first; so do runs of arrays, where an access
+                    // does not reach the registers of another array.
                     if let Some((stage, Difference::Header(_) | Difference::Output { actual: None, .. })) = refuted
                         && behind.is_some_and(|behind| behind.name() == stage)
                     {
@@ -472,7 +473,8 @@ mod tests {
         assert!(found >= 2, "{found}");
     }
 
-    /// Repetitions follow each other in consecutive slots: with the results of earlier ones as operands, no stage after it could mend that.
+    /// Repetitions follow each other in consecutive slots: with the results of earlier ones as operands, no stage after
+    /// it could mend that.
     #[test]
     fn a_repetition_that_reads_an_earlier_one_is_found() {
         let target = Target::by_name("a660").unwrap();

@@ -14,7 +14,8 @@ use ir3_semantics::interp::Scratch;
 use ir3_semantics::support::panics::catch;
 use ir3_semantics::support::watch::watched;
 
-/// Runs the passes on a vec4 program and has each boundary judged, up to the first failure. A proof is tested by runs, too: programs are small.
+/// Runs the passes on a vec4 program and has each boundary judged, up to the first failure. A proof is tested by runs,
+/// too: programs are small.
 pub fn verify_vec4(
     program: &Program,
     options: &Options,

@@ -78,8 +78,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a candidate of a reduction: it is a smaller program than the one that reached the limits of the campaign, and there are
-    /// hundreds of candidates.
+    /// The limits of a candidate of a reduction: it is a smaller program than the one that reached the limits of the
+    /// campaign, and there are hundreds of candidates.
     #[must_use]
     pub fn of_candidate(self) -> Self {
         Self { time: self.time.min(Duration::from_millis(100)), memory: self.memory.min(512 << 20) }
@@ -145,7 +145,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The setting of a compilation. `None` if a worker cannot do the same: it has no pass of the caller, and no bug without a name.
+    /// The setting of a compilation. `None` if a worker cannot do the same: it has no pass of the caller, and no bug
+    /// without a name.
     pub fn new(target: Target, options: Options, plant: Option<&SharedPlantedBug>, limits: Limits) -> Option<Self> {
         let plant = match plant {
             None => None,

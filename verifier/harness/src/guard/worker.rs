@@ -71,8 +71,8 @@ pub fn limit(memory: u64, time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Compiles the programs of standard input until its end. For each, a line with its limit of time in milliseconds and its length, then its
-/// text; the answer is a line for each stage when it begins, and `end`.
+/// Compiles the programs of standard input until its end. For each, a line with its limit of time in milliseconds and
+/// its length, then its text; the answer is a line for each stage when it begins, and `end`.
 ///
 /// # Errors
 /// If standard input or output fails, or has something else.

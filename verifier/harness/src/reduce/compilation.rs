@@ -1,7 +1,8 @@
 //! Reduction of the compiler options and the GPU of a failure.
 //!
 //! - Stages after the failing one are left out, and so is each feature that can be disabled: fewer passes to look at.
-//! - Arms of the failing stage are skipped, and the last applications of one that is needed: the one before these is wrong.
+//! - Arms of the failing stage are skipped, and the last applications of one that is needed: the one before these is
+//!   wrong.
 //! - The SSA allocator, all registers of the GPU, and no pass of the caller.
 //! - An older GPU: one of each generation, the oldest first, in the order of the table of GPUs.
 //!

@@ -57,8 +57,8 @@ pub struct FinalProgram {
     pub unread: Option<String>,
     /// The lines that start with a repetition of the same program.
     pub repeated: Vec<u32>,
-    /// The code decoded with the fewest registers: a typed access of 16 bits is one of an image or one of a buffer of 8
-    /// bits, which access different numbers of registers; its word does not distinguish them.
+    /// The code decoded with the fewest registers: a typed access of 16 bits is one of an image or one of a buffer of
+    /// 8 bits, which access different numbers of registers; its word does not distinguish them.
     pub fewest_registers: Option<Code>,
 }
 

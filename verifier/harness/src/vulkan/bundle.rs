@@ -1,8 +1,10 @@
 //! The folder of a program on which a device and the interpreter differ.
 //!
 //! - `README.md`: the difference, and the commands that show it again;
-//! - `program.nir`, `env.json`: the program, reduced if it was reduced, and its environment; `original.nir`: as it was generated;
-//! - `device.nir`, `device.json`: the program and the environment that were compared: with bounds, and with the rules of the device;
+//! - `program.nir`, `env.json`: the program, reduced if it was reduced, and its environment; `original.nir`: as it was
+//!   generated;
+//! - `device.nir`, `device.json`: the program and the environment that were compared: with bounds, and with the rules
+//!   of the device;
 //! - `program.spv`, `program.spvasm`: the module that the device got;
 //! - `failure.json`: the difference, for programs.
 

@@ -200,8 +200,8 @@ impl Campaign<'_> {
         operations(shader).into_iter().filter(is_open).collect()
     }
 
-    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both from worker threads, one
-    /// at a time. `interrupted` stops it early.
+    /// Runs the campaign. `found` is called for each failure as soon as there is one, `progress` now and then; both
+    /// from worker threads, one at a time. `interrupted` stops it early.
     ///
     /// # Errors
     /// If there is no device, or it is gone.

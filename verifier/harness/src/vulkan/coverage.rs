@@ -28,8 +28,8 @@ impl Compared {
         self.shapes.extend(counts.shapes.iter().cloned());
     }
 
-    /// The table of docs/coverage.md: of each family, the operations or shapes that SPIR-V has a form for, the share of them that was compared,
-    /// and the others.
+    /// The table of docs/coverage.md: of each family, the operations or shapes that SPIR-V has a form for, the share of
+    /// them that was compared, and the others.
     #[must_use]
     pub fn table(&self) -> String {
         let mut out = String::from("| family | SPIR-V has a form for | compared | not compared |\n|---|---|---|---|\n");

@@ -1,5 +1,6 @@
-//! Operations that a comparison depends on: without the result of the operation, or without the operation where it has none, the run in the
-//! interpreter has another end, or a word that was compared in all bits has another value or an open one.
+//! Operations that a comparison depends on: without the result of the operation, or without the operation where it has
+//! none, the run in the interpreter has another end, or a word that was compared in all bits has another value or an
+//! open one.
 
 use super::races::first_race;
 use ir3_compiler::nir::{InstrData, Shader};

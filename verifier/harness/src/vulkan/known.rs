@@ -1,7 +1,7 @@
 //! Bugs of devices that are known.
 //!
-//! A bug is a change of programs: the changed program means what the device does with the program. A difference is a known one if all words of
-//! the device are those of the changed program, and the words that differ are decided by it.
+//! A bug is a change of programs: the changed program means what the device does with the program. A difference is a
+//! known one if all words of the device are those of the changed program, and the words that differ are decided by it.
 
 use ir3_compiler::nir::{Block, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Stage};
 use rustc_hash::FxHashMap;
@@ -34,8 +34,8 @@ impl KnownBug {
     }
 }
 
-/// llvmpipe, a store of a fragment shader to a storage buffer at an address that its compiler shows to be the same in all lanes: the word is
-/// that of the first lane of the quad, though that is a helper lane, or ended.
+/// llvmpipe, a store of a fragment shader to a storage buffer at an address that its compiler shows to be the same in
+/// all lanes: the word is that of the first lane of the quad, though that is a helper lane, or ended.
 ///
 /// The compiler may know less than [`Uniform`] does of loads from storage buffers, so they are tried as both.
 fn store_of_first_lane(shader: &Shader) -> Vec<Shader> {
@@ -90,7 +90,8 @@ fn with_stores_of_first_lane(shader: &Shader, loads: bool) -> Option<Shader> {
     Some(shader)
 }
 
-/// Inserts a read of the value in the quad's first lane after its definition: the first lane may not be active at the store.
+/// Inserts a read of the value in the quad's first lane after its definition: the first lane may not be active at the
+/// store.
 fn of_first_lane(function: &mut Function, value: Def) -> Option<Def> {
     let definition = function.defs[value].instr;
     let (block, _) = function.instrs_in_order().find(|&(_, instr)| instr == definition)?;

@@ -1,5 +1,5 @@
-//! Planted mistakes: an operation of the interpreter has the meaning of another one, as if our reading of nir were wrong. Campaigns that find
-//! them show that the comparison with a device depends on the operation.
+//! Planted mistakes: an operation of the interpreter has the meaning of another one, as if our reading of nir were
+//! wrong. Campaigns that find them show that the comparison with a device depends on the operation.
 
 use ir3_compiler::nir::{
     Alu, AluSrc, AtomicOp, Block, Def, Function, Index, IndexKind, Instr, InstrData, IntrinsicOp, Op, Shader, TexOp,

@@ -129,7 +129,8 @@ pub enum Verdict {
     Equal,
     /// Some words differ: the number of them, and the first ones.
     Differs(usize, Vec<Difference>),
-    /// Some words differ, and all of them are as a bug of the device that is known makes them: its name, and the verdict without it.
+    /// Some words differ, and all of them are as a bug of the device that is known makes them: its name, and the
+    /// verdict without it.
     Known(&'static str, Box<Self>),
     /// The driver or the device is at fault.
     Fault(Kind, String),
@@ -412,7 +413,8 @@ fn observe_parts(
     Ok(Observation { words, ..seen(verdict) })
 }
 
-/// The bug of a device that makes a program do what the device does. `explains` compares the runs of a program with the device.
+/// The bug of a device that makes a program do what the device does. `explains` compares the runs of a program with the
+/// device.
 fn known_bug(
     device: &str,
     shader: &Shader,
@@ -457,7 +459,8 @@ fn of_groups(env: &Env, groups: u32) -> impl Iterator<Item = Env> + '_ {
     })
 }
 
-/// The runs of the workgroups of a dispatch, each from the memory at its beginning, as none accesses what another one writes.
+/// The runs of the workgroups of a dispatch, each from the memory at its beginning, as none accesses what another one
+/// writes.
 struct Runs {
     outcomes: Vec<Outcome>,
     freedoms: BTreeSet<&'static str>,

@@ -1,4 +1,5 @@
-//! Data races of a run: without an order between two accesses to one byte, of which one writes, the specification gives a program no meaning.
+//! Data races of a run: without an order between two accesses to one byte, of which one writes, the specification gives
+//! a program no meaning.
 
 use ir3_compiler::nir::Scope;
 use ir3_semantics::environment::aliases::MemoryName;

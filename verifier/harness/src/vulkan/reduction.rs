@@ -1,6 +1,7 @@
 //! Reduces a program while the device and the interpreter differ on it.
 //!
-//! The reducer works on the program before it is prepared: each candidate is prepared anew, so it has no access beyond a buffer and no race.
+//! The reducer works on the program before it is prepared: each candidate is prepared anew, so it has no access beyond
+//! a buffer and no race.
 
 use super::oracle::{Observation, Verdict, observe};
 use crate::reduce::{self, Options, Progress};

@@ -26,8 +26,8 @@ impl Second {
     }
 }
 
-/// The sides that agree: the interpreter, and the devices with these verdicts. The programs of two devices may differ, as their capabilities
-/// do: words are compared by their places.
+/// The sides that agree: the interpreter, and the devices with these verdicts. The programs of two devices may differ,
+/// as their capabilities do: words are compared by their places.
 fn agreement(first: &Verdict, second: &Verdict) -> String {
     match (first, second) {
         (_, Verdict::Equal) => "it agrees with the interpreter".to_owned(),

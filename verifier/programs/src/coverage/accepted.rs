@@ -194,8 +194,8 @@ fn plain(op: TexOp) -> Vec<TexSrcKind> {
     }
 }
 
-/// Programs of one texture operation: every type with every number and width of coordinates, with and without a level, and with a name of the
-/// texture that is a number, a handle, computed, or not the same in all lanes.
+/// Programs of one texture operation: every type with every number and width of coordinates, with and without a level,
+/// and with a name of the texture that is a number, a handle, computed, or not the same in all lanes.
 pub(super) fn every_texture() -> impl Iterator<Item = Shader> {
     use TexSrcKind as S;
     const NON_UNIFORM: usize = 9;

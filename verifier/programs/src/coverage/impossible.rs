@@ -1,7 +1,7 @@
 //! Cells that no generated program can have, and why: one table of rules, of which each covers the cells of one reason.
 //!
-//! A rule names the row of a table, the pass or the refusal that rules its cells out. A test runs a campaign, in which no cell that
-//! a rule covers may be seen, and checks that each rule covers one.
+//! A rule names the row of a table, the pass or the refusal that rules its cells out. A test runs a campaign, in which
+//! no cell that a rule covers may be seen, and checks that each rule covers one.
 
 use ir3_compiler::arms::Arm;
 use ir3_compiler::ir3::{Category, Mods, Opcode, Type};

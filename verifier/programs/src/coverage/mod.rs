@@ -1,9 +1,9 @@
 //! Coverage of programs: a list of cells, and the cells that a set of programs has.
 //!
-//! A cell is a pair of properties: an operation and a width, an intrinsic and a value of an index, an opcode and the form of a source, an arm
-//! of a pass. Nothing is a full product. The lists follow the tables of the compiler: nir's operations and intrinsics, its texture
-//! operations, ir3's opcodes, the [arms](ir3_compiler::arms) that passes count. A cell is a number, so that counting is an
-//! addition; its name is made when a table is printed.
+//! A cell is a pair of properties: an operation and a width, an intrinsic and a value of an index, an opcode and the
+//! form of a source, an arm of a pass. Nothing is a full product. The lists follow the tables of the compiler: nir's
+//! operations and intrinsics, its texture operations, ir3's opcodes, the [arms](ir3_compiler::arms) that passes count.
+//! A cell is a number, so that counting is an addition; its name is made when a table is printed.
 //!
 //! `alu`, `intrinsics`, `textures` and `control` are cells of a shader, `machine` those of a compiled program.
 //! [`accepted`] finds the cells that a program can have by selection, and [`impossible`] has rules for those of

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 /// The names of operations, by family: arithmetic, intrinsics, texture operations.
 pub type Names = [(Family, BTreeSet<&'static str>); 3];
 
-/// The operations that have a meaning here and a form in SPIR-V, with some width, shape and stage; found once in a process, by translating a
-/// program of each.
+/// The operations that have a meaning here and a form in SPIR-V, with some width, shape and stage; found once in a
+/// process, by translating a program of each.
 pub fn operations() -> &'static Names {
     static FOUND: OnceLock<Names> = OnceLock::new();
     FOUND.get_or_init(|| {

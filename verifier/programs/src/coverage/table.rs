@@ -79,7 +79,8 @@ impl Table {
                 if is_seen && !family.has_rules() {
                     continue;
                 }
-                // A status is asked of selection, which takes time: GPUs after the first that has the cell are not asked.
+                // A status is asked of selection, which takes time: GPUs after the first that has the cell are not
+                // asked.
                 let mut reason = "no GPU".to_owned();
                 let possible = accepted.iter().find_map(|accepted| match accepted.status(family, cell) {
                     Status::Impossible(found) => {

@@ -1,7 +1,7 @@
 //! Readers of programs: files, sections of logs, machine code.
 //!
-//! [`load`] reads the program of a file, [`parse`] that of a text. [`native`] reads the words of a log, with the interface that the lines
-//! around them have; [`machine_code`] the words of a dump.
+//! [`load`] reads the program of a file, [`parse`] that of a text. [`native`] reads the words of a log, with the
+//! interface that the lines around them have; [`machine_code`] the words of a dump.
 
 pub mod machine_code;
 pub mod natives;

@@ -86,8 +86,8 @@ impl Unread {
     }
 }
 
-/// The texts of a file, as they come: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is the given one; otherwise
-/// the default one of the generation that a log names, or of all.
+/// The texts of a file, as they come: one of a `.nir` or `.ir3` text, one for each final-form nir of a log. The GPU is
+/// the given one; otherwise the default one of the generation that a log names, or of all.
 ///
 /// A log is read only as far as the next program needs: up to the line after it that names the generation. So programs
 /// from a pipe are available at once. An error is the last item: the file cannot be read, or is of another kind, or is
@@ -124,8 +124,8 @@ struct Texts {
     log: Option<LogReader>,
     /// The text so far, until the kind is known.
     head: String,
-    /// Programs that have been read and wait for the line that names their generation. (The first one waits for the second, too: only one of
-    /// several has a number.)
+    /// Programs that have been read and wait for the line that names their generation. (The first one waits for the
+    /// second, too: only one of several has a number.)
     waiting: VecDeque<Section>,
     /// The number of programs so far, and of those that a generation was named after.
     programs: usize,

@@ -171,11 +171,7 @@ impl Native {
     ///
     /// # Errors
     /// A line with a register in an unknown notation, or that is cut; a missing list.
-    pub fn read(
-        assembly: Option<&Section>,
-        statistics: Option<&Section>,
-        words: Vec<u64>,
-    ) -> Result<Self, ListError> {
+    pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, ListError> {
         let mut native = Self { words, ..Self::default() };
         for line in assembly.into_iter().flat_map(|section| section.text.lines()) {
             native.head(line).ok_or_else(|| ListError::Line(line.to_owned()))?;

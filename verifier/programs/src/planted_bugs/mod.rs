@@ -1,11 +1,13 @@
 //! Planted bugs: tests of whether the tool finds a miscompilation and reduces it well.
 //!
-//! A [`PlantedBug`] changes the program after one stage, by the same rule in every program, as if the stage itself had the
-//! bug. `--plant NAME` adds one to the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler does not
+//! A [`PlantedBug`] changes the program after one stage, by the same rule in every program, as if the stage itself had
+//! the bug. `--plant NAME` adds one to the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler does not
 //! depend on it, and nothing else changes: a planted bug is found in the same way as any other.
 //!
-//! Thirteen are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its registers and
-//! copies (`registers`). Eight more are of the stages between selection and words ([`STAGES`]). Others are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is found, and how large the reduced program is.
+//! Thirteen are of ir3 programs, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its
+//! registers and copies (`registers`). Eight more are of the stages between selection and words ([`STAGES`]). Others
+//! are of the programs for Gen7, vec4 ([`vec4`]) and scalar ([`scalar`]). `ci/planted-bugs` prints how soon each is
+//! found, and how large the reduced program is.
 
 mod liveness;
 mod registers;

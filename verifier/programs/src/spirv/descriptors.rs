@@ -1,7 +1,8 @@
 //! Descriptors: the variables of buffers, images, textures and samplers, by set and binding.
 //!
-//! A descriptor that is bound is in set 0, a bindless one in a set after it. Its number is added to the first [`binding`] of its kind. Where a
-//! program computes the number of a descriptor of a kind and a set, the first numbers of these are elements of one array.
+//! A descriptor that is bound is in set 0, a bindless one in a set after it. Its number is added to the first
+//! [`binding`] of its kind. Where a program computes the number of a descriptor of a kind and a set, the first numbers
+//! of these are elements of one array.
 
 use ir3_compiler::ir3::access::ResourceId;
 use ir3_compiler::nir::{Access, Def, Function, InstrData, IntrinsicOp, Op, Tex, TexSrcKind};
@@ -25,7 +26,8 @@ pub(super) enum Class {
 
 /// The descriptors that an array has, where there is one.
 const IN_ARRAY: u32 = 8;
-/// The numbers below this one have a binding of their own; those above get the ones that are left, in the order of their first use.
+/// The numbers below this one have a binding of their own; those above get the ones that are left, in the order of
+/// their first use.
 const NEAR: u32 = 40;
 /// Bindings between the first ones of two kinds.
 const OF_CLASS: u32 = 64;
@@ -310,7 +312,8 @@ impl Emitter<'_> {
         id
     }
 
-    /// Marks the variables of one binding as aliases: a buffer has elements of several widths, an image several formats.
+    /// Marks the variables of one binding as aliases: a buffer has elements of several widths, an image several
+    /// formats.
     pub fn mark_aliases(&mut self) {
         let mut places: Vec<(u32, u32, Word)> = Vec::new();
         for (key, &id) in &self.variables {

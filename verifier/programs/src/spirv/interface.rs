@@ -130,7 +130,8 @@ impl Emitter<'_> {
         self.narrow(def, whole, ty, first)
     }
 
-    /// Defines a value of halves as components of a vector of words, converted: floats as floats, others by their low bits.
+    /// Defines a value of halves as components of a vector of words, converted: floats as floats, others by their low
+    /// bits.
     fn narrow_half(&mut self, def: Def, whole: Word, ty: Ty, first: u8) -> Result<(), NoForm> {
         let wanted = self.ty(def);
         if first + wanted.components > ty.components {

@@ -1,7 +1,7 @@
 //! Memory: buffers, the constant file, global memory, and atomic operations.
 //!
-//! The constant file is a uniform buffer; its first words are push constants where the number of each word that is read is known to be below
-//! [`PUSHED_WORDS`], or where no number is computed.
+//! The constant file is a uniform buffer; its first words are push constants where the number of each word that is read
+//! is known to be below [`PUSHED_WORDS`], or where no number is computed.
 
 use ir3_compiler::nir::{Access, AtomicOp, Def, Function, InstrData, Intrinsic, IntrinsicOp, Op};
 use rspirv::dr::Operand;
@@ -388,7 +388,8 @@ impl Emitter<'_> {
         self.narrow(def, value, whole, first)
     }
 
-    /// The kind of the elements of a storage buffer: floats, if nothing else is stored to it as elements of this width, and nothing is read.
+    /// The kind of the elements of a storage buffer: floats, if nothing else is stored to it as elements of this width,
+    /// and nothing is read.
     fn buffer_kind(&self, resource: &Resource, bits: u8) -> Kind {
         use IntrinsicOp::{LoadSsboIr3, SsboAtomicIr3, SsboAtomicSwapIr3, StoreSsboIr3};
         let function = self.function;

@@ -2,13 +2,13 @@
 //!
 //! nir in final form and SPIR-V are close: both have structured control flow and values in SSA form, so each value,
 //! block and phi of the one becomes one of the other. The differences:
-//! - A value of nir is bits; one of SPIR-V has a type. Each value gets the type that its definition or its readers want (`values`), and
-//!   a reader of another kind reads a bit cast.
-//! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures that are bound are variables of descriptor set 0
-//!   ([`binding`]), bindless ones of the sets after it; where numbers are computed, arrays. The constant file is a uniform buffer, and push
-//!   constants (`memory.rs`).
-//! - A shift by the width of a value or more is undefined in SPIR-V, so the count is masked as nir defines it. Other operations that SPIR-V
-//!   leaves undefined for some operands are undefined in nir too.
+//! - A value of nir is bits; one of SPIR-V has a type. Each value gets the type that its definition or its readers want
+//!   (`values`), and a reader of another kind reads a bit cast.
+//! - nir addresses resources by number, SPIR-V by variables: buffers, images and textures that are bound are variables
+//!   of descriptor set 0 ([`binding`]), bindless ones of the sets after it; where numbers are computed, arrays. The
+//!   constant file is a uniform buffer, and push constants (`memory.rs`).
+//! - A shift by the width of a value or more is undefined in SPIR-V, so the count is masked as nir defines it. Other
+//!   operations that SPIR-V leaves undefined for some operands are undefined in nir too.
 //!
 //! A program with an operation that has no form here is refused with its name ([`NoForm`]).
 //!
@@ -173,8 +173,8 @@ pub struct Modes {
     pub floats: FloatModes,
     /// Invocations reconverge as early as they can.
     pub reconverges: bool,
-    /// Outputs with a location, and inputs that are not interpolated, are words, whatever their type is, and a descriptor has one type: bits
-    /// are compared. The outputs of vertices are captured.
+    /// Outputs with a location, and inputs that are not interpolated, are words, whatever their type is, and a
+    /// descriptor has one type: bits are compared. The outputs of vertices are captured.
     pub compares_bits: bool,
 }
 

@@ -95,10 +95,11 @@ pub struct Execution {
     pub kind: Kind,
     /// The reason, in a line.
     pub detail: String,
-    /// The contents of the resources of the job that may be written, in their order, and of its colour attachments, if the program was
-    /// executed; those of the second execution after them if they are others.
+    /// The contents of the resources of the job that may be written, in their order, and of its colour attachments, if
+    /// the program was executed; those of the second execution after them if they are others.
     pub words: Vec<u32>,
-    /// The CPU time of the process for the pipeline, for the first and the second execution, and for all else, if the program was executed.
+    /// The CPU time of the process for the pipeline, for the first and the second execution, and for all else, if the
+    /// program was executed.
     pub times: [Duration; 4],
 }
 

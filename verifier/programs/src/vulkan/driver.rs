@@ -44,8 +44,8 @@ pub enum NoLibrary {
 }
 
 impl Library {
-    /// The library of a path (`PATH` or `PATH#DEVICE`), or of a registered driver whose file has a name, or the loader with the device of
-    /// that name. Without one, lavapipe where it is unpacked or installed, or the loader.
+    /// The library of a path (`PATH` or `PATH#DEVICE`), or of a registered driver whose file has a name, or the loader
+    /// with the device of that name. Without one, lavapipe where it is unpacked or installed, or the loader.
     ///
     /// # Errors
     /// If there is none.

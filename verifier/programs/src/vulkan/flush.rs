@@ -1,7 +1,8 @@
-//! Flushed denormals, as operations of the program: before an operation on floats, operands that are denormals become zeros.
+//! Flushed denormals, as operations of the program: before an operation on floats, operands that are denormals become
+//! zeros.
 //!
-//! A device without a mode that keeps denormals may flush the operands of any operation on floats, so the result has no meaning where one is a
-//! denormal. In a program that flushes them itself it has one.
+//! A device without a mode that keeps denormals may flush the operands of any operation on floats, so the result has no
+//! meaning where one is a denormal. In a program that flushes them itself it has one.
 
 use super::insert::Inserter;
 use ir3_compiler::nir::{Alu, AluSrc, BaseType, Block, Def, Function, Instr, InstrData, Op};

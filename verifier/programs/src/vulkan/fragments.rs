@@ -1,5 +1,5 @@
-//! Fragment shaders on one quad: locations of inputs and outputs, inputs whose interpolation is exact, and what the specification does not
-//! give a fragment.
+//! Fragment shaders on one quad: locations of inputs and outputs, inputs whose interpolation is exact, and what the
+//! specification does not give a fragment.
 
 use crate::spirv::CAPTURED_POSITION;
 use ir3_compiler::nir::{
@@ -56,7 +56,8 @@ pub(super) fn undecided(function: &Function, intrinsic: &Intrinsic) -> Option<St
     })
 }
 
-/// Returns true for operations that all active lanes of a subgroup, or of a cluster of them, have a part in. Those of a quad are not of these.
+/// Returns true for operations that all active lanes of a subgroup, or of a cluster of them, have a part in. Those of a
+/// quad are not of these.
 fn is_of_subgroup(op: IntrinsicOp) -> bool {
     use IntrinsicOp as I;
     matches!(
@@ -81,8 +82,9 @@ fn is_beyond_quad(intrinsic: &Intrinsic) -> bool {
         && (intrinsic.op != IntrinsicOp::Reduce || !(1..=QUAD).contains(&intrinsic.indices.cluster_size()))
 }
 
-/// Returns true if a shader has group operations other than those of a quad. With helper lanes their results are open: of these operations the
-/// specification says that helper lanes may be inactive (chapter Shaders, section Helper Invocations), and not of those of a quad.
+/// Returns true if a shader has group operations other than those of a quad. With helper lanes their results are open:
+/// of these operations the specification says that helper lanes may be inactive (chapter Shaders, section Helper
+/// Invocations), and not of those of a quad.
 #[must_use]
 pub fn reads_subgroup(shader: &Shader) -> bool {
     let function = &shader.entry;
@@ -92,9 +94,10 @@ pub fn reads_subgroup(shader: &Shader) -> bool {
     })
 }
 
-/// Returns true if a shader has operations for which a device may have helper lanes: those of a quad, and derivatives. The specification
-/// (chapter Shaders, sections Quad Group Operations, Derivative Operations, Helper Invocations) has a device launch as many helper lanes as they
-/// need, and does not forbid more of them. llvmpipe has whole quads of helper lanes in the subgroup of a covered one.
+/// Returns true if a shader has operations for which a device may have helper lanes: those of a quad, and derivatives.
+/// The specification (chapter Shaders, sections Quad Group Operations, Derivative Operations, Helper Invocations) has a
+/// device launch as many helper lanes as they need, and does not forbid more of them. llvmpipe has whole quads of
+/// helper lanes in the subgroup of a covered one.
 fn may_have_helpers(function: &Function) -> bool {
     use IntrinsicOp as I;
     function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
@@ -236,8 +239,9 @@ pub fn colors(shader: &Shader) -> u32 {
 
 /// The environment of a prepared fragment shader: four lanes, on one quad of a framebuffer of 2 × 2 pixels.
 ///
-/// The specification gives interpolation no precision. So the planes of inputs are sums of small integers, all with one power of two as a
-/// factor, and the triangle has sides of eight pixels: all that an interpolation may compute of them is exact.
+/// The specification gives interpolation no precision. So the planes of inputs are sums of small integers, all with one
+/// power of two as a factor, and the triangle has sides of eight pixels: all that an interpolation may compute of them
+/// is exact.
 ///
 /// # Errors
 /// If the helper lanes of the environment are not the complement of a rectangle.

@@ -1,4 +1,5 @@
-//! A job for a device: a module, its dispatch, its draw or the draw that is captured, and the contents of its resources.
+//! A job for a device: a module, its dispatch, its draw or the draw that is captured, and the contents of its
+//! resources.
 
 use super::vertices::{self, CAPTURED_WORDS, Capture};
 use super::{fragments, vertex};

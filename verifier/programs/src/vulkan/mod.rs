@@ -1,8 +1,9 @@
-//! Programs on devices of Vulkan: any driver, found by its name or its path, and a process that executes compute, vertex and fragment
-//! shaders on it.
+//! Programs on devices of Vulkan: any driver, found by its name or its path, and a process that executes compute,
+//! vertex and fragment shaders on it.
 //!
-//! [`prepare()`] makes a program one whose meaning the specification of Vulkan decides, a [`Job`] is a program with the contents of its resources, and
-//! [`Device`] executes it. The process is `ir3-vulkan` (verifier/turnip): a crash, a hang and a lost device are results.
+//! [`prepare()`] makes a program one whose meaning the specification of Vulkan decides, a [`Job`] is a program with the
+//! contents of its resources, and [`Device`] executes it. The process is `ir3-vulkan` (verifier/turnip): a crash, a
+//! hang and a lost device are results.
 
 mod device;
 mod driver;

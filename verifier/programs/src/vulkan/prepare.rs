@@ -1,17 +1,21 @@
 //! Programs whose meaning the specification of Vulkan decides.
 //!
-//! A program becomes a compute shader of one wave, a fragment shader of one quad ([`fragments`](super::fragments)), or a vertex shader of the
-//! vertices of one wave ([`vertices`](super::vertices)), without accesses beyond its
-//! buffers and images ([`texels`](super::texels)), and without races if each lane has a part of each buffer for itself. The changes are changes
-//! of the program: the interpreter runs, and the device gets, what is returned.
+//! A program becomes a compute shader of one wave, a fragment shader of one quad ([`fragments`](super::fragments)), or
+//! a vertex shader of the vertices of one wave ([`vertices`](super::vertices)), without accesses beyond its
+//! buffers and images ([`texels`](super::texels)), and without races if each lane has a part of each buffer for itself.
+//! The changes are changes of the program: the interpreter runs, and the device gets, what is returned.
 //!
-//! - An access has its offset modulo a power of two, and no base. With [`Layout::Private`], the part of the lane is added.
+//! - An access has its offset modulo a power of two, and no base. With [`Layout::Private`], the part of the lane is
+//!   added.
 //! - A computed number of a descriptor is taken modulo the elements of the array of descriptors.
-//! - Operations on floats are exact, which forbids contraction; modes of rounding that the device has are in the header.
-//! - Operations whose results the specification leaves open for all operands are replaced, too: nothing that depends on them could be compared.
-//! - Where the device may flush denormals, operands of operations on floats can be flushed by the program ([`flush`](super::flush)).
-//! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification does not give it (memory
-//!   by address) is replaced by a move of an operand, and named.
+//! - Operations on floats are exact, which forbids contraction; modes of rounding that the device has are in the
+//!   header.
+//! - Operations whose results the specification leaves open for all operands are replaced, too: nothing that depends on
+//!   them could be compared.
+//! - Where the device may flush denormals, operands of operations on floats can be flushed by the program
+//!   ([`flush`](super::flush)).
+//! - What has no form in SPIR-V, needs a capability that the device lacks, or has a meaning here that the specification
+//!   does not give it (memory by address) is replaced by a move of an operand, and named.
 
 use super::flush::flush;
 use super::insert::{Inserter, LaneNumbers, lane_numbers};
@@ -29,7 +33,8 @@ use std::collections::BTreeSet;
 
 /// The lanes of a workgroup without operations on subgroups: those of a wave.
 const LANES: u32 = 64;
-/// The bytes of a buffer that a program addresses, and that it may access beyond the last address: a vector of sixteen of 64 bits.
+/// The bytes of a buffer that a program addresses, and that it may access beyond the last address: a vector of sixteen
+/// of 64 bits.
 const BUFFER_BYTES: [u32; 2] = [4096, 512];
 const BEYOND: u32 = 128;
 /// The same of shared memory.
@@ -448,7 +453,8 @@ mod tests {
         }
     }
 
-    /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no other part.
+    /// Prepared programs are valid, access no word beyond their buffers, and lanes with parts of their own access no
+    /// other part.
     #[test]
     fn prepared_programs_stay_in_their_buffers() {
         let features = Features { global: false, ..Features::ALL.for_driver() };

@@ -1,5 +1,5 @@
-//! Programs of one operation each, whose result is stored: every operation that SPIR-V has a form for, also those that selection refuses and
-//! the generator does not make.
+//! Programs of one operation each, whose result is stored: every operation that SPIR-V has a form for, also those that
+//! selection refuses and the generator does not make.
 
 use super::insert::Inserter;
 use crate::coverage::spirv;

@@ -1,9 +1,10 @@
 //! Images and textures of programs for a device: accesses within them, whose results are exact.
 //!
-//! - Storage images have texels of one word where one of their set has atomics, else of four, and no other format. Coordinates are taken modulo
-//!   the sizes.
-//! - Textures have one level. Coordinates of a fetch are those of a texel of it. Coordinates of a sample become the center of a texel,
-//!   those of a gather the corner between four, and filters take the nearest texel: no precision of filters or of levels counts.
+//! - Storage images have texels of one word where one of their set has atomics, else of four, and no other format.
+//!   Coordinates are taken modulo the sizes.
+//! - Textures have one level. Coordinates of a fetch are those of a texel of it. Coordinates of a sample become the
+//!   center of a texel, those of a gather the corner between four, and filters take the nearest texel: no precision of
+//!   filters or of levels counts.
 //! - Outside of fragment shaders a sample reads level 0.
 //! - Cubes, several samples, depth comparisons, divisors and queries of levels of detail are replaced.
 

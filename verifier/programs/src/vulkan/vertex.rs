@@ -13,7 +13,8 @@ const CORNERS: [[f32; 2]; 3] = [[-2.0, -2.0], [6.0, -2.0], [-2.0, 6.0]];
 /// Its depth.
 const DEPTH: f32 = 0.5;
 
-/// The values of an input's component at the corners: those of its plane in the environment, or its word at each of them.
+/// The values of an input's component at the corners: those of its plane in the environment, or its word at each of
+/// them.
 fn at_corners(env: &Env, input: StageInput, component: u32) -> [u32; 3] {
     let planes = env.varying(4 * input.location + component, 0);
     if !input.is_float {
@@ -42,8 +43,8 @@ pub(super) fn shader(inputs: &[StageInput], env: &Env) -> Vec<u32> {
     let position = variable(&mut b, StorageClass::Output, vectors[1]);
     b.decorate(position, Decoration::BuiltIn, [Operand::BuiltIn(BuiltIn::Position)]);
     let mut interface = vec![number, position];
-    // The viewport has 16 × 16 pixels around the center of the triangle's sides: the triangle is within it, so a device does not clip it to
-    // several ones, which do not share quads.
+    // The viewport has 16 × 16 pixels around the center of the triangle's sides: the triangle is within it, so a device
+    // does not clip it to several ones, which do not share quads.
     let place = |of: [f32; 2]| [(of[0] - 2.0) / 8.0, (of[1] - 2.0) / 8.0, DEPTH, 1.0].map(f32::to_bits);
     let mut outputs = vec![(position, true, CORNERS.map(place))];
     for &input in inputs {

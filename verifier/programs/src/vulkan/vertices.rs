@@ -1,5 +1,5 @@
-//! Vertex shaders: attributes from a buffer, and outputs, of which one is the position, that transform feedback captures as they are: before
-//! they are clipped or interpolated.
+//! Vertex shaders: attributes from a buffer, and outputs, of which one is the position, that transform feedback
+//! captures as they are: before they are clipped or interpolated.
 
 use super::fragments::{Locations, Output, POSITION};
 use crate::spirv::{CAPTURED_POSITION, CAPTURED_SLOTS, StageInput};

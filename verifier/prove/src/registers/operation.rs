@@ -35,8 +35,9 @@ fn has_only_results(data: &InstrData) -> bool {
         }
 }
 
-/// Returns true if an instruction whose results nothing reads may be removed. Besides those that have only results, these
-/// are the ones that read state which no instruction of a lane writes: varyings, textures, the set of active lanes.
+/// Returns true if an instruction whose results nothing reads may be removed. Besides those that have only results,
+/// these are the ones that read state which no instruction of a lane writes: varyings, textures, the set of active
+/// lanes.
 fn is_removable(data: &InstrData) -> bool {
     has_only_results(data)
         || matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::ElectMacro)
@@ -46,7 +47,8 @@ fn is_removable(data: &InstrData) -> bool {
         || has_components_of_texture(data)
 }
 
-/// Returns true for the requests of textures, each component of whose result is independent of those that are asked for.
+/// Returns true for the requests of textures, each component of whose result is independent of those that are asked
+/// for.
 fn has_components_of_texture(data: &InstrData) -> bool {
     matches!(data.opcode, Opcode::Sam | Opcode::Samb | Opcode::Saml | Opcode::TexPrefetch) && data.repeat == 0
 }

@@ -51,8 +51,8 @@ pub(super) struct Promises {
     sums: FxHashMap<(NoWrap, [Term; 2]), SmallVec<[u32; 1]>>,
     taken: FxHashMap<u32, u32>,
     alignments: Vec<Alignment>,
-    /// The results of operations on floats that are exact, of the program before, and of those that need not be: in all
-    /// segments.
+    /// The results of operations on floats that are exact, of the program before, and of those that need not be: in
+    /// all segments.
     exact: FxHashSet<Term>,
     inexact: FxHashSet<Term>,
 }

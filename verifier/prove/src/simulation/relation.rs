@@ -206,8 +206,8 @@ pub struct Arrival {
     pub path: Term,
     /// True if the path comes from inside of the loop.
     pub back: bool,
-    /// True if the lanes that arrive together have left another loop, perhaps in different iterations: a value that was
-    /// uniform in one iteration of it may have several values here.
+    /// True if the lanes that arrive together have left another loop, perhaps in different iterations: a value that
+    /// was uniform in one iteration of it may have several values here.
     pub mixed: bool,
 }
 

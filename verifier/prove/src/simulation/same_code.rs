@@ -1,13 +1,14 @@
 //! Programs with the same code: no proof has to be searched for.
 //!
 //! A pass that inserts waits, repeats instructions or encodes a program leaves the operations, their operands and the
-//! control flow as they are. Both programs then decode to the same code, and so have the same runs in every environment.
-//! This is decided before anything is executed, also for programs with loops that are too long to prove in time.
+//! control flow as they are. Both programs then decode to the same code, and so have the same runs in every
+//! environment. This is decided before anything is executed, also for programs with loops that are too long to prove in
+//! time.
 //!
-//! Legalization also removes blocks that only jump. The wave runs the first block in the layout in which lanes wait. Let
-//! a block `b` do nothing but jump to a later block `t`. While lanes wait in `b`, no block after `b` runs, and the lanes
-//! are in `t` before any does; blocks before `b` run first either way. So with `t` in the place of `b` in all edges, the
-//! same lanes run the same blocks in the same order.
+//! Legalization also removes blocks that only jump. The wave runs the first block in the layout in which lanes wait.
+//! Let a block `b` do nothing but jump to a later block `t`. While lanes wait in `b`, no block after `b` runs, and the
+//! lanes are in `t` before any does; blocks before `b` run first either way. So with `t` in the place of `b` in all
+//! edges, the same lanes run the same blocks in the same order.
 
 use super::{Proof, header};
 use ir3_compiler::compilation::ProgramRef;

@@ -6,8 +6,8 @@
 //! feature `z3` of this package, `without_z3` replaces Z3 and answers only trivial queries.
 //!
 //! An answer is a function of the query and of the resource limit: each query has a Z3 context of its own, so earlier
-//! queries do not matter; within a proof ([`Session`]), the earlier queries of the proof do. Only the time limit depends
-//! on the machine.
+//! queries do not matter; within a proof ([`Session`]), the earlier queries of the proof do. Only the time limit
+//! depends on the machine.
 //!
 //! Floats: comparisons have their exact meaning, by operations on bits. All other operations are uninterpreted
 //! functions of the operands or, with [`Floats::Exact`], the theory of floating point as far as IEEE 754 defines them.

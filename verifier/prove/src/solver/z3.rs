@@ -14,8 +14,8 @@ thread_local! {
     static SESSION: RefCell<Option<Option<Context>>> = const { RefCell::new(None) };
 }
 
-/// The queries of one proof. They share a context, as to make one takes as long as to answer a small query. So an answer
-/// is a function of the queries of the proof up to this one; outside of a session, of the query.
+/// The queries of one proof. They share a context, as to make one takes as long as to answer a small query. So an
+/// answer is a function of the queries of the proof up to this one; outside of a session, of the query.
 pub struct Session(());
 
 impl Session {

@@ -8,9 +8,9 @@
 //!
 //! One lane depends on the others in three ways. All of them are *events* that an [`Oracle`] answers:
 //! - Cross-lane operations: the result depends on the operands of all active lanes.
-//! - Memory: other lanes see stores. The state of a memory is a *version*, which belongs to the wave. Versions
-//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them
-//!   ([`run`]). At barriers and fences other waves may write, so each is followed by a new version.
+//! - Memory: other lanes see stores. The state of a memory is a *version*, which belongs to the wave. Versions follow
+//!   each other in the order of the blocks in the layout, which is the order in which the wave runs them ([`run`]). At
+//!   barriers and fences other waves may write, so each is followed by a new version.
 //! - Shared registers, which hold values that any lane wrote.
 //!
 //! Undefined values (see `semantics::undefined`): in the program after a pass, an undefined value is a fresh variable,
@@ -283,9 +283,9 @@ pub struct Event {
     pub results: SmallVec<[u8; 4]>,
     /// True if all lanes get the same results.
     pub uniform: bool,
-    /// True if the last operand selects lanes: the results are a function of the operands of the lanes that execute the
-    /// event and in which that operand is true. So an event on a narrower path, in which all lanes are selected, may be
-    /// the same.
+    /// True if the last operand selects lanes: the results are a function of the operands of the lanes that execute
+    /// the event and in which that operand is true. So an event on a narrower path, in which all lanes are
+    /// selected, may be the same.
     pub selects: bool,
     /// The element that it stores its last operand to, if it is a store that is neither volatile nor coherent.
     pub store: Option<ElementAccess>,

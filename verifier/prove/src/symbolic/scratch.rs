@@ -5,10 +5,9 @@
 //! ([`Oracle::scratch_slots_from`]), the same for both programs:
 //! - 0, if the source accesses its scratch memory in no other way. An access with an unknown address makes the proof
 //!   give up.
-//! - The size of the source's scratch memory. The source has nothing from there on: a load there is undefined,
-//!   and a store there is undefined behaviour. Below, scratch remains a memory with versions. So on both sides a load
-//!   at an unknown address is undefined unless the address is below; otherwise it could read the contents of spill
-//!   slots.
+//! - The size of the source's scratch memory. The source has nothing from there on: a load there is undefined, and a
+//!   store there is undefined behaviour. Below, scratch remains a memory with versions. So on both sides a load at an
+//!   unknown address is undefined unless the address is below; otherwise it could read the contents of spill slots.
 
 use super::run::SymbolicMachine;
 use super::{Oracle, SymbolicValue, slot};

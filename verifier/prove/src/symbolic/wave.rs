@@ -44,8 +44,8 @@ pub(super) struct SharedWrite {
     path: Term,
     /// The value for the writers.
     value: SymbolicValue,
-    /// Set unless all lanes or none write: one bit that is 1 if any lane does, the value that is written, and the half,
-    /// if only one half is.
+    /// Set unless all lanes or none write: one bit that is 1 if any lane does, the value that is written, and the
+    /// half, if only one half is.
     others: Option<(Term, SymbolicValue, Option<bool>)>,
     /// The conditions of `path` that may differ between the lanes, and the conjunction of the others; `None` if lanes
     /// of other segments may write too.

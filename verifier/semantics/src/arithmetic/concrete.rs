@@ -171,7 +171,8 @@ fn narrow(f: Format, rounding: Rounding, x: f64) -> u64 {
     }
 }
 
-/// [`narrow`] for the directed and rare rounding modes: rounds to nearest, and steps back where that went in the wrong direction.
+/// [`narrow`] for the directed and rare rounding modes: rounds to nearest, and steps back where that went in the wrong
+/// direction.
 fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     let near = narrow(f, Rounding::Even, x);
     let back = widen(f, near);

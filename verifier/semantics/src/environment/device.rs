@@ -1,4 +1,5 @@
-//! The rules of runs that are compared with a device of Vulkan: the modes of floats, and the sizes and contents of resources.
+//! The rules of runs that are compared with a device of Vulkan: the modes of floats, and the sizes and contents of
+//! resources.
 
 use super::Binding;
 use super::env::Env;
@@ -61,8 +62,9 @@ pub struct DeviceRules {
     /// The texels in a row of each storage image.
     #[serde(default)]
     pub image_width: u32,
-    /// With modes, whatever the specification of Vulkan leaves open is undefined in the run: results of operations that are not correctly
-    /// rounded, bits of NaNs, denormals that may be flushed, shared memory before it is written. Without, the run has one of the results.
+    /// With modes, whatever the specification of Vulkan leaves open is undefined in the run: results of operations
+    /// that are not correctly rounded, bits of NaNs, denormals that may be flushed, shared memory before it is
+    /// written. Without, the run has one of the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<FloatModes>,
 }

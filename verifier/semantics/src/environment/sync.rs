@@ -73,8 +73,8 @@ pub enum Sync {
 /// The flags of a control barrier. No document describes their effect on `bar`, so none may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BarrierFlags {
-    /// At least the flags of every `bar` that Mesa emits for nir (`emit_control_barrier`): `.g`, before a6xx `.l`, too.
-    /// A barrier of nir requires no others.
+    /// At least the flags of every `bar` that Mesa emits for nir (`emit_control_barrier`): `.g`, before a6xx `.l`,
+    /// too. A barrier of nir requires no others.
     pub of_nir: bool,
     /// `.r`, `.w`, `.g` and `.l`.
     pub rwgl: [bool; 4],

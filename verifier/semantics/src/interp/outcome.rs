@@ -161,8 +161,8 @@ pub struct OutputRow {
     pub component: u8,
     /// True if it has 16 bits.
     pub half: bool,
-    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, for any contents of the registers:
-    /// an earlier run may have left a value there.
+    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, for any contents of the
+    /// registers: an earlier run may have left a value there.
     pub values: Row,
     /// The lanes whose value is poison, or was never written.
     pub poison: u64,

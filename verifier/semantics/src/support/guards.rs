@@ -8,7 +8,8 @@
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }
 //! ```
 //!
-//! [`left_out`] is the last operand, so it is evaluated only where the condition changes the result; [`observe`] collects those guards.
+//! [`left_out`] is the last operand, so it is evaluated only where the condition changes the result; [`observe`]
+//! collects those guards.
 //!
 //! A normal build leaves nothing out: [`left_out`] is the constant `false`, and the hooks are compiled away. With the
 //! feature `prover-mutants` a guard is left out only on the thread and during the call of [`without`]. Verdicts of such

@@ -3,8 +3,9 @@
 //! A *clause* is the complement of an `And`. In a conjunction with a term x, a clause that contains x is true, and one
 //! that contains the complement of x is the same without it.
 //!
-//! [`Terms::disjunction`] of the conditions of joining paths gives the condition of the block before the branch: factors that all have
-//! in common are moved out, and two conditions that differ in the sign of one conjunct become one without it.
+//! [`Terms::disjunction`] of the conditions of joining paths gives the condition of the block before the branch:
+//! factors that all have in common are moved out, and two conditions that differ in the sign of one conjunct become one
+//! without it.
 
 use super::{Args, Op, Term, Terms};
 use smallvec::SmallVec;

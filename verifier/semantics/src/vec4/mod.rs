@@ -1,22 +1,22 @@
 //! The meaning of vec4 and scalar programs, as nir programs.
 //!
-//! [`lift`] translates a program to nir in SSA form, which all engines execute; there is no second definition of any operation. An
-//! invocation of the nir program is one vertex. Each channel of a register, of an output and of the flag is a variable; writemasks, swizzles and
-//! predicates are resolved channel by channel, and control flow is nir's.
+//! [`lift`] translates a program to nir in SSA form, which all engines execute; there is no second definition of any
+//! operation. An invocation of the nir program is one vertex. Each channel of a register, of an output and of the flag
+//! is a variable; writemasks, swizzles and predicates are resolved channel by channel, and control flow is nir's.
 //!
 //! - Registers and the flag are undefined at the start.
-//! - A conditional modifier compares the result before it is clamped with zero; of `cmp`, the sources. Only channels in the writemask are written to
-//!   the flag, and only where the predicate holds.
+//! - A conditional modifier compares the result before it is clamped with zero; of `cmp`, the sources. Only channels in
+//!   the writemask are written to the flag, and only where the predicate holds.
 //! - The bits of a bool from `cmp` are all ones or all zeros, for any type.
-//! - A branch decides for a vertex. If its predicate is that of each channel by itself and the four bits differ, it depends on an undefined value:
-//!   such a program has no meaning.
-//! - With four channels instead of eight, an instruction runs in one of the two vertices of a thread: those with an even number (`group0`) or an odd
-//!   one (`group4`).
+//! - A branch decides for a vertex. If its predicate is that of each channel by itself and the four bits differ, it
+//!   depends on an undefined value: such a program has no meaning.
+//! - With four channels instead of eight, an instruction runs in one of the two vertices of a thread: those with an
+//!   even number (`group0`) or an odd one (`group4`).
 //!
 //! Scalar programs:
 //!
-//! - An invocation of the nir program is an invocation. With 8 channels of 16, an instruction runs in the first 8 invocations of a thread (`group0`) or
-//!   in the others (`group8`).
+//! - An invocation of the nir program is an invocation. With 8 channels of 16, an instruction runs in the first 8
+//!   invocations of a thread (`group0`) or in the others (`group8`).
 //! - The accumulator has one channel for each of 8 invocations. The value that one half of a thread leaves in it is
 //!   undefined for the other one, and so is all of it after control flow, where other invocations may have written it.
 //! - A message is its intrinsic.
@@ -133,8 +133,8 @@ fn inputs(program: &Program, b: &mut Builder, zero: Def) -> FxHashMap<(SrcFile, 
     read.iter().map(load).collect()
 }
 
-/// The value of each variable. Channel `c` of register `r` is the variable `4 * r + c`; outputs follow, then the flag, then the
-/// accumulator.
+/// The value of each variable. Channel `c` of register `r` is the variable `4 * r + c`; outputs follow, then the flag,
+/// then the accumulator.
 type State = Vec<Def>;
 
 /// The sources of a channel with the channels that they read, and the computed values: the result and the bit of the

@@ -70,8 +70,8 @@ pub struct Mesa {
     /// printed. With `--cache`, shaders that an earlier run has checked are not checked again.
     #[arg(long, help_heading = "Live streams")]
     watch: bool,
-    /// Maximum number of shaders (and 64 MiB of text) that wait for a thread. Beyond it reading stops, which blocks the
-    /// application when its pipe is full.
+    /// Maximum number of shaders (and 64 MiB of text) that wait for a thread. Beyond it reading stops, which blocks
+    /// the application when its pipe is full.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = values::count::<u32>(), requires = "watch", help_heading = "Live streams")]
     queue: u32,
     /// Skip and count shaders if too many wait, instead of blocking the application.

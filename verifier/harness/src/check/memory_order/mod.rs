@@ -54,8 +54,8 @@ const LANES: [usize; 12] = [0, 1, 2, 3, 5, 8, 13, 22, 31, 40, 55, 63];
 const MOST_ENVS: usize = 32;
 /// The number of environments in which two addresses must have the same distance for it to count as constant.
 const LEAST_WITNESSES: usize = 3;
-/// The most runs with a changed word for one pair of accesses, about; and the most executions of one run, from the first
-/// and from the last on, of a load that is left out.
+/// The most runs with a changed word for one pair of accesses, about; and the most executions of one run, from the
+/// first and from the last on, of a load that is left out.
 const MOST_PERTURBED: usize = 96;
 const MOST_LOADS: usize = 2;
 

@@ -64,8 +64,8 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
     files(text, case, evidence)
 }
 
-/// The command that shows a failure again, with the folder of its bundle (empty: in that folder). The program ir3-equiv does not have the pass
-/// of another one, but can compare the two sides that were written; `None` if there are none.
+/// The command that shows a failure again, with the folder of its bundle (empty: in that folder). The program ir3-equiv
+/// does not have the pass of another one, but can compare the two sides that were written; `None` if there are none.
 pub(in crate::report) fn see_again(case: &Case, evidence: &Evidence, folder: &str) -> Option<String> {
     if case.options.own_pass.is_none() {
         return Some(format!("ir3-equiv verify {}", if folder.is_empty() { "." } else { folder }));

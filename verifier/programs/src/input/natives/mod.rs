@@ -34,8 +34,8 @@ pub struct NativeProgram {
     pub code: Code,
     /// The GPU.
     pub target: Target,
-    /// It interpolates at the pixel where its source names the centroid or a sample, as there is one sample; the shader
-    /// here has the pixel.
+    /// It interpolates at the pixel where its source names the centroid or a sample, as there is one sample; the
+    /// shader here has the pixel.
     pub one_sample: bool,
 }
 

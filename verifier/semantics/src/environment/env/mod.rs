@@ -196,8 +196,8 @@ pub struct Env {
     /// System values by `Name.component`: one value, or one per lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub system: BTreeMap<String, Vec<u32>>,
-    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`),
-    /// then by word.
+    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index
+    /// 0`), then by word.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, BTreeMap<u32, u32>>,
 }

@@ -509,7 +509,8 @@ impl Memory {
         poisoned
     }
 
-    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word at the next address the high one.
+    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word at the next address the
+    /// high one.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn atomic_wide(
         &mut self,

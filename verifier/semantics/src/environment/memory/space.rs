@@ -63,8 +63,8 @@ pub const MAX_SCRATCH_BYTES: u32 = 1 << 18;
 /// of invocations are usually below it.
 const NEAR: u32 = 1 << 16;
 
-/// The number of words, a prime, onto which all others fall: addresses that are random meet, and those of neighbours do not, also not of
-/// structures of up to 63 words.
+/// The number of words, a prime, onto which all others fall: addresses that are random meet, and those of neighbours do
+/// not, also not of structures of up to 63 words.
 const FAR: u64 = 4093;
 
 /// Addresses below this are those of different words.
@@ -73,7 +73,8 @@ pub const NEAR_BYTES: u64 = NEAR as u64 * 4;
 /// Addresses whose distance is below this are those of different words, at any address.
 pub const DISTINCT_BYTES: u64 = (FAR - 1) * 4;
 
-/// The number of words at the end of the addresses of 32 bits: those before the beginning of the array. They are words of their own.
+/// The number of words at the end of the addresses of 32 bits: those before the beginning of the array. They are words
+/// of their own.
 const BEFORE: u64 = 1 << 12;
 
 /// The word that a byte address falls into, of an array of at least `words` words which grows where that is needed.
@@ -99,17 +100,18 @@ pub fn image_cell(coordinates: &[u32]) -> u32 {
     (key % u64::from(IMAGE_CELLS)) as u32
 }
 
-/// The number of a component of a size among the properties of a resource. Another number of dimensions, or another shape where both programs
-/// print it, is another property.
+/// The number of a component of a size among the properties of a resource. Another number of dimensions, or another
+/// shape where both programs print it, is another property.
 pub const fn size_property(component: u32, dimensions: u32, shape: u32) -> u32 {
     component | dimensions << 4 | shape << 8
 }
 
-/// The view of an access on the texels of an image: the type of its data, and the format and the shape where both programs print them. nir
-/// prints both for all accesses, ir3 the shape for `isam`.
+/// The view of an access on the texels of an image: the type of its data, and the format and the shape where both
+/// programs print them. nir prints both for all accesses, ir3 the shape for `isam`.
 ///
-/// The bits that one view reads from a texel stored by another depend on the format, which is not modelled: runs and proofs treat texels of
-/// different views as different, so a change of type, format or dimension is a difference. Atomics have no type: they see bits.
+/// The bits that one view reads from a texel stored by another depend on the format, which is not modelled: runs and
+/// proofs treat texels of different views as different, so a change of type, format or dimension is a difference.
+/// Atomics have no type: they see bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TexelView {
     kind: u8,
@@ -136,7 +138,8 @@ impl TexelView {
         Self { kind, format: 0, shape: shape.number() as u8 }
     }
 
-    /// A number for the view: 0 for bits. `both_print`: both programs are of one language, so format and shape are compared.
+    /// A number for the view: 0 for bits. `both_print`: both programs are of one language, so format and shape are
+    /// compared.
     pub fn key(self, both_print: bool) -> u32 {
         u32::from(self.kind) | if both_print { u32::from(self.format) << 8 | u32::from(self.shape) << 16 } else { 0 }
     }

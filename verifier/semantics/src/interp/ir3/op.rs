@@ -452,8 +452,8 @@ pub struct Memory {
     pub place: AccessAddress,
     /// The byte offset of the access, in addition to its address.
     pub bytes: Option<Box<ByteOffset>>,
-    /// A coordinate of the encoding beyond the dimensions of the image. Lanes in which it is not 0 load poison; a store
-    /// is undefined behaviour in them.
+    /// A coordinate of the encoding beyond the dimensions of the image. Lanes in which it is not 0 load poison; a
+    /// store is undefined behaviour in them.
     pub padding: Option<Read>,
     /// Type of an element.
     pub ty: Type,

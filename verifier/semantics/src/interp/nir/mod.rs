@@ -1,16 +1,19 @@
 //! The interpreter of nir.
 //!
-//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list of operations with
-//! jumps. Moves are free: `mov`, the `vec`s and unpackings of words are aliases of rows. Rows of constants are filled when a run starts.
+//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list
+//! of operations with jumps. Moves are free: `mov`, the `vec`s and unpackings of words are aliases of rows. Rows of
+//! constants are filled when a run starts.
 //!
-//! Control flow is a mask of active lanes. Each if and each loop has its own slot for the lanes that wait in it; if no lane is left, the
-//! run jumps to the next point where some may be active. Phis are moves at the ends of the predecessors.
+//! Control flow is a mask of active lanes. Each if and each loop has its own slot for the lanes that wait in it; if no
+//! lane is left, the run jumps to the next point where some may be active. Phis are moves at the ends of the
+//! predecessors.
 //!
-//! Results are computed in all lanes, active or not: in SSA form no active lane reads the result of an inactive lane, with two exceptions,
-//! which are blended with the previous value: phis, and values that are defined in a loop and used after it (a lane that has left the loop
-//! keeps its value while others iterate).
+//! Results are computed in all lanes, active or not: in SSA form no active lane reads the result of an inactive lane,
+//! with two exceptions, which are blended with the previous value: phis, and values that are defined in a loop and used
+//! after it (a lane that has left the loop keeps its value while others iterate).
 //!
-//! A value's rows follow those of its operands, so that a kernel can borrow its sources and its destination from one array.
+//! A value's rows follow those of its operands, so that a kernel can borrow its sources and its destination from one
+//! array.
 
 mod decode;
 #[expect(missing_docs, reason = "fields and variants have the names of the operands and operations of nir")]
@@ -33,8 +36,8 @@ use crate::environment::memory::{AccessKind, OrderedCode, Space};
 use crate::pair::PairFacts;
 use std::collections::BTreeSet;
 
-/// The memories that a shader promises to alias no other one; its runs are undefined in an environment where they do: see
-/// [`Env::keeping`]. All of them if the shader cannot be decoded.
+/// The memories that a shader promises to alias no other one; its runs are undefined in an environment where they do:
+/// see [`Env::keeping`]. All of them if the shader cannot be decoded.
 pub fn unaliased(shader: &Shader) -> BTreeSet<MemoryName> {
     let function = &shader.entry;
     let promises = function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
@@ -67,8 +70,8 @@ impl Decoded {
     /// Decodes a valid shader, for any GPU.
     ///
     /// # Errors
-    /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader that breaks nir's
-    /// rules may be refused too.
+    /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader
+    /// that breaks nir's rules may be refused too.
     pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
         decode::decode(shader, decode::Rules::default())
     }

@@ -89,8 +89,9 @@ pub struct MemoryAccess {
 }
 
 impl MemoryAccess {
-    /// The number that identifies a component of a size: see [`size_property`]. `resinfo` names as many dimensions as nir has components
-    /// (`emit_intrinsic_image_size`); between two programs in nir the dimension of the image counts, and unused components may be missing.
+    /// The number that identifies a component of a size: see [`size_property`]. `resinfo` names as many dimensions as
+    /// nir has components (`emit_intrinsic_image_size`); between two programs in nir the dimension of the image
+    /// counts, and unused components may be missing.
     pub fn size_property(&self, component: u32, both_nir: bool) -> u32 {
         let dimensions = if both_nir || self.space != AddressSpace::Image { 0 } else { self.rows.len() as u32 };
         size_property(component, dimensions, self.view.shape(both_nir))
@@ -127,8 +128,8 @@ pub enum AccessAddress {
         offset: i32,
         bytes: Option<R>,
     },
-    /// The coordinates, and the sample of an image that may have several. The storage images of these GPUs have one sample, and ir3 names none:
-    /// it counts between two programs in nir only.
+    /// The coordinates, and the sample of an image that may have several. The storage images of these GPUs have one
+    /// sample, and ir3 names none: it counts between two programs in nir only.
     Texel(SmallVec<[R; 4]>, Option<R>),
 }
 
@@ -173,8 +174,8 @@ pub struct ResourceOperand {
     pub shared: bool,
 }
 
-/// No bound texture or sampler has this index or a higher one: ir3 takes the index from a half register, and no driver has that many.
-/// Accesses beyond are undefined.
+/// No bound texture or sampler has this index or a higher one: ir3 takes the index from a half register, and no driver
+/// has that many. Accesses beyond are undefined.
 pub const BOUND: u32 = 1 << 16;
 
 /// A value from the environment.

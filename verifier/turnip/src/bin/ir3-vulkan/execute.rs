@@ -90,7 +90,8 @@ fn serve(device: &Device) -> io::Result<()> {
         out.write_all(&bytes)?;
         out.flush()?;
         if matches!(outcome.kind, Kind::Lost | Kind::Hung) {
-            // SAFETY: ends the process without running what a driver whose device is of no use has registered for its end.
+            // SAFETY: ends the process without running what a driver whose device is of no use has registered for its
+            // end.
             unsafe { libc::_exit(0) }
         }
     }
@@ -139,7 +140,8 @@ pub struct Device {
     pub driver: Driver,
     queue: vk::Queue,
     pub commands: vk::CommandPool,
-    /// The functions of transform feedback, if vertex shaders can be executed: they are captured, and store to buffers.
+    /// The functions of transform feedback, if vertex shaders can be executed: they are captured, and store to
+    /// buffers.
     pub feedback: Option<ash::ext::transform_feedback::Device>,
     time: Duration,
 }
@@ -174,8 +176,8 @@ impl Device {
         Ok(Self { driver, queue, commands, feedback, time: options.time })
     }
 
-    /// The properties that the meaning of a program depends on: `NAME=VALUE`, with a space between two. Modes of floats are lists of widths,
-    /// capabilities a list of their numbers.
+    /// The properties that the meaning of a program depends on: `NAME=VALUE`, with a space between two. Modes of floats
+    /// are lists of widths, capabilities a list of their numbers.
     pub fn properties(&self) -> String {
         let widths = |has: [bool; 3]| {
             let widths = [16, 32, 64].into_iter().zip(has).filter(|(_, has)| *has);
@@ -202,14 +204,15 @@ impl Device {
         )
     }
 
-    /// Returns true if fragment shaders can be executed here: they are drawn without a render pass, and store to buffers.
+    /// Returns true if fragment shaders can be executed here: they are drawn without a render pass, and store to
+    /// buffers.
     fn draws(&self) -> bool {
         let features = &self.driver.features;
         features.v13.dynamic_rendering != vk::FALSE && features.core.fragment_stores_and_atomics != vk::FALSE
     }
 
-    /// Executes a job twice, from the same contents. Returns the contents of the resources that it may write, and of the colour
-    /// attachments or the captured vertices, after each.
+    /// Executes a job twice, from the same contents. Returns the contents of the resources that it may write, and of
+    /// the colour attachments or the captured vertices, after each.
     fn execute(&self, job: &Job, clock: &mut Clock) -> Result<(Vec<u32>, Vec<u32>), Outcome> {
         let module = self.module(&job.module)?;
         let vertex = job.draw.as_ref().map(|draw| self.module(&draw.vertex)).transpose()?;
@@ -267,8 +270,8 @@ impl Device {
         }
     }
 
-    /// Sets the contents of all resources, executes the commands, and returns the contents of those that may be written and of the
-    /// colour attachments.
+    /// Sets the contents of all resources, executes the commands, and returns the contents of those that may be written
+    /// and of the colour attachments.
     fn submit(
         &self,
         objects: &Objects<'_>,
@@ -281,8 +284,8 @@ impl Device {
         // SAFETY: the memory is visible to the host, and is not mapped.
         let mapped = unsafe { device.map_memory(objects.memory, 0, vk::WHOLE_SIZE, flags) };
         let mapped = mapped.map_err(|error| failed("vkMapMemory", error))?.cast::<u8>();
-        // SAFETY of both: the range lies in the buffer, whose memory is mapped, is aligned for words, and nothing else accesses it, as the
-        // device executes nothing at this time.
+        // SAFETY of both: the range lies in the buffer, whose memory is mapped, is aligned for words, and nothing else
+        // accesses it, as the device executes nothing at this time.
         let of = |place: &Place| (mapped.wrapping_add(place.offset as usize).cast::<u32>(), place.bytes as usize / 4);
         let resources = job.resources.iter().map(|it| &it.words[..]);
         let attributes = job.capture.iter().map(|capture| &capture.data[..]);

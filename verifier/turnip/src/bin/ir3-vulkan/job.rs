@@ -1,12 +1,15 @@
-//! Jobs: a module, its dispatch or its draw, and the contents of its resources, as words of 32 bits, the least significant byte first.
+//! Jobs: a module, its dispatch or its draw, and the contents of its resources, as words of 32 bits, the least
+//! significant byte first.
 //!
-//! In order: the number of all words after this one; the number of words of the module; the numbers of workgroups in x, y and z; the number of
-//! words of push constants; the number of resources; the number of words of the vertex shader, 0 for a dispatch; the number of colour
-//! attachments; the scissor rectangle of the draw (x, y, width, height); 1 if the triangle faces the front, else 0; for a draw that is captured
-//! its vertices, its instances, its first vertex, and the words that are captured of a vertex, else zeros; the number of its attributes and of
-//! their words. Then for each resource its set, its binding, its element in an array of descriptors, its kind ([`Kind`]), its number of words, its format as a number of Vulkan,
-//! its type of view as a number of Vulkan, its width, height, depth and layers. After these the words of the module, of the push
-//! constants, of the vertex shader, the locations and the words of attributes, and the words of the resources.
+//! In order: the number of all words after this one; the number of words of the module; the numbers of workgroups in x,
+//! y and z; the number of words of push constants; the number of resources; the number of words of the vertex shader, 0
+//! for a dispatch; the number of colour attachments; the scissor rectangle of the draw (x, y, width, height); 1 if the
+//! triangle faces the front, else 0; for a draw that is captured its vertices, its instances, its first vertex, and the
+//! words that are captured of a vertex, else zeros; the number of its attributes and of their words. Then for each
+//! resource its set, its binding, its element in an array of descriptors, its kind ([`Kind`]), its number of words, its
+//! format as a number of Vulkan, its type of view as a number of Vulkan, its width, height, depth and layers. After
+//! these the words of the module, of the push constants, of the vertex shader, the locations and the words of
+//! attributes, and the words of the resources.
 
 use std::io::{self, Read};
 

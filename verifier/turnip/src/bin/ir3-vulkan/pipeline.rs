@@ -1,4 +1,5 @@
-//! The pipeline of a job: a compute shader, a fragment shader after a vertex shader of the job, or a vertex shader whose outputs are captured.
+//! The pipeline of a job: a compute shader, a fragment shader after a vertex shader of the job, or a vertex shader
+//! whose outputs are captured.
 
 #![allow(unsafe_code)]
 
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 
 /// The width and the height of the framebuffer, in pixels: one quad.
 pub const PIXELS: u32 = 2;
-/// The first coordinate and the side of the viewport. The triangle of a job is within it, though not within the framebuffer: a triangle that is
-/// clipped may become several ones.
+/// The first coordinate and the side of the viewport. The triangle of a job is within it, though not within the
+/// framebuffer: a triangle that is clipped may become several ones.
 const VIEWPORT: [f32; 2] = [-5.5, 16.0];
 /// Words of a colour attachment: four a pixel.
 pub const ATTACHMENT_WORDS: u64 = 4 * (PIXELS * PIXELS) as u64;
@@ -143,7 +144,8 @@ impl Device {
 
     fn shader(&self, objects: &mut Objects<'_>, module: &Module) -> Result<vk::ShaderModule, Outcome> {
         let info = vk::ShaderModuleCreateInfo::default().code(&module.words);
-        // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a result.
+        // SAFETY: the words live until the end of the call. They may be no valid module: what the driver does then is a
+        // result.
         let shader = unsafe { self.driver.device.create_shader_module(&info, None) };
         let shader = shader.map_err(|error| failed("vkCreateShaderModule", error))?;
         objects.modules.push(shader);

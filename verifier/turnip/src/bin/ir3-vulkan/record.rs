@@ -14,7 +14,8 @@ use std::ptr;
 pub const CLEAR: [u32; 4] = [0xc1ea_0000, 0xc1ea_0001, 0xc1ea_0002, 0xc1ea_0003];
 
 impl Device {
-    /// Records the commands of a job: its images are filled, it is executed, and its images and attachments are copied to its memory.
+    /// Records the commands of a job: its images are filled, it is executed, and its images and attachments are copied
+    /// to its memory.
     pub fn record(
         &self,
         objects: &Objects<'_>,
@@ -37,7 +38,8 @@ impl Device {
         let point = bind_point(job);
         let [x, y, z] = job.groups;
         let attachments = &places[job.resources.len() + 1..];
-        // SAFETY: the device made all objects, which live until the commands have been executed, and the structures until the end of the calls.
+        // SAFETY: the device made all objects, which live until the commands have been executed, and the structures
+        // until the end of the calls.
         let ended = unsafe {
             device.begin_command_buffer(commands, &vk::CommandBufferBeginInfo::default()).and_then(|()| {
                 self.after_all(commands);
@@ -96,7 +98,8 @@ impl Device {
         let area =
             vk::Rect2D { offset: vk::Offset2D::default(), extent: vk::Extent2D { width: PIXELS, height: PIXELS } };
         let info = vk::RenderingInfo::default().render_area(area).layer_count(1).color_attachments(&attachments);
-        // SAFETY: the commands are being recorded, the device made the views, and the structures live until the end of the calls.
+        // SAFETY: the commands are being recorded, the device made the views, and the structures live until the end of
+        // the calls.
         unsafe {
             device.cmd_begin_rendering(commands, &info);
             device.cmd_draw(commands, 3, 1, 0, 0);
@@ -104,7 +107,8 @@ impl Device {
         }
     }
 
-    /// Draws lines, whose vertices are captured: the attributes are in the first place, what is captured in the second one.
+    /// Draws lines, whose vertices are captured: the attributes are in the first place, what is captured in the second
+    /// one.
     ///
     /// # Safety
     /// As of [`after_all`](Self::after_all); the device made the objects.
@@ -116,7 +120,8 @@ impl Device {
             .render_area(vk::Rect2D { offset: vk::Offset2D::default(), extent })
             .layer_count(1);
         let (buffer, none, functions) = ([objects.buffer], ptr::null(), feedback.fp());
-        // SAFETY: as the caller guarantees; the structures live until the end of the calls. No counter buffers are given.
+        // SAFETY: as the caller guarantees; the structures live until the end of the calls. No counter buffers are
+        // given.
         unsafe {
             device.cmd_bind_vertex_buffers(commands, 0, &buffer, &[attributes.offset]);
             (functions.cmd_bind_transform_feedback_buffers_ext)(

@@ -64,7 +64,8 @@ impl<'a> Objects<'a> {
 impl Drop for Objects<'_> {
     fn drop(&mut self) {
         let device = self.device;
-        // SAFETY: the device made all objects that are not null, and executes nothing that uses them: a device that does has ended the process.
+        // SAFETY: the device made all objects that are not null, and executes nothing that uses them: a device that
+        // does has ended the process.
         unsafe {
             device.destroy_fence(self.fence, None);
             device.destroy_descriptor_pool(self.pool, None);
@@ -113,8 +114,8 @@ fn descriptor_type(resource: Resource) -> DescriptorType {
 }
 
 impl Device {
-    /// Allocates the memory of a job. Returns the places of its resources, after these the place of the buffer of zeros, and then those of
-    /// the colour attachments, or of the attributes and of what is captured of vertices.
+    /// Allocates the memory of a job. Returns the places of its resources, after these the place of the buffer of
+    /// zeros, and then those of the colour attachments, or of the attributes and of what is captured of vertices.
     pub fn memory(
         &self,
         objects: &mut Objects<'_>,
@@ -381,7 +382,8 @@ impl Device {
                     DescriptorType::STORAGE_TEXEL_BUFFER => write.texel_buffer_view(&views),
                     _ => write.image_info(&images),
                 };
-                // SAFETY: the set has this binding, the objects are of the device, and the structures live until the end of the call.
+                // SAFETY: the set has this binding, the objects are of the device, and the structures live until the
+                // end of the call.
                 unsafe { device.update_descriptor_sets(&[write], &[]) };
             }
         }

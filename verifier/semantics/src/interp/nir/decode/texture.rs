@@ -137,8 +137,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample is from level 0, as Mesa lowers it, unless a
-    /// compute shader has quads of its own.
+    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample is from level 0, as Mesa
+    /// lowers it, unless a compute shader has quads of its own.
     fn has_quads(&self) -> DecodeResult<bool> {
         if self.shader.info.other.iter().any(|(key, group)| key == "derivative_group" && group.trim() != "0") {
             return Err("implicit derivatives in a workgroup".to_owned());

@@ -1,8 +1,9 @@
 //! The results that the specification of Vulkan leaves open: in a run with the modes of a device they are undefined.
 //!
-//! Source: the Vulkan specification, "Precision and Operation of SPIR-V Instructions", and the SPIR-V extended instructions for GLSL. Additions,
-//! subtractions, products and conversions are correctly rounded if they are not contracted; which direction that is, whether denormals are
-//! flushed, and whether infinities, NaNs and signs of zeros are kept are modes. Other operations have an error.
+//! Source: the Vulkan specification, "Precision and Operation of SPIR-V Instructions", and the SPIR-V extended
+//! instructions for GLSL. Additions, subtractions, products and conversions are correctly rounded if they are not
+//! contracted; which direction that is, whether denormals are flushed, and whether infinities, NaNs and signs of zeros
+//! are kept are modes. Other operations have an error.
 
 use super::RunningWave;
 use crate::arithmetic::float;
@@ -239,8 +240,9 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
 }
 
 impl RunningWave<'_> {
-    /// Computes a derivative as the specification defines it: the difference of the lanes of a row or of a column of the quad, all of whose
-    /// lanes are active. A coarse one is that of either row or column, so it is open where they differ.
+    /// Computes a derivative as the specification defines it: the difference of the lanes of a row or of a column of
+    /// the quad, all of whose lanes are active. A coarse one is that of either row or column, so it is open where
+    /// they differ.
     pub(super) fn device_derivative(&mut self, op: &op::Lanes, bit: u8, is_fine: bool, is_half: bool) {
         let modes = self.env.device.and_then(|device| device.modes).unwrap_or_default();
         let (bits, subtract) =
@@ -306,7 +308,8 @@ impl RunningWave<'_> {
                     continue;
                 }
                 if !srcs.iter().enumerate().all(|(i, &row)| self.is_known(site, i, row, lane)) {
-                    // An operand may be a NaN or a denormal: no bit of the result is known, not even a sign that is cleared.
+                    // An operand may be a NaN or a denormal: no bit of the result is known, not even a sign that is
+                    // cleared.
                     self.set_lane_open(dst as usize, lane, whole(site.bits));
                     continue;
                 }

@@ -203,8 +203,8 @@ impl RunningWave<'_> {
         }
     }
 
-    /// Writes a result that each active lane computes from other lanes' values; `None` is poison, and so is the value of an inactive lane.
-    /// `moves`: the result is one of the values, and is poison in the same bits.
+    /// Writes a result that each active lane computes from other lanes' values; `None` is poison, and so is the value
+    /// of an inactive lane. `moves`: the result is one of the values, and is poison in the same bits.
     fn permute(
         &mut self,
         op: &Lanes,
@@ -242,7 +242,8 @@ impl RunningWave<'_> {
 
     /// Combines active lanes, or groups of lanes, from the first to the last.
     ///
-    /// In a group of several lanes each lane has the combination of the group's lanes up to it, so the last active one has that of all.
+    /// In a group of several lanes each lane has the combination of the group's lanes up to it, so the last active one
+    /// has that of all.
     fn scan(&mut self, scan: &ScanOp, dst: R, src: R) {
         let values = self.rows[src as usize];
         let undefined = self.poison[src as usize];

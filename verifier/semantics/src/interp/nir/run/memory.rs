@@ -324,8 +324,8 @@ impl RunningWave<'_> {
         Ok(())
     }
 
-    /// A texture operation of a program for a device: its coordinates are those of texels, at the center of each for a sample and at the
-    /// corner of four for a gather. Textures have one level, and filters take the nearest texel.
+    /// A texture operation of a program for a device: its coordinates are those of texels, at the center of each for a
+    /// sample and at the corner of four for a gather. Textures have one level, and filters take the nearest texel.
     fn device_texture(&mut self, texture: &Texture, poison: u64) -> RunResult {
         let side = f64::from(TEXTURE_SIDE);
         let mut answers = [[0; LANES]; 4];

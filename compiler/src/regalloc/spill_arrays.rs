@@ -212,7 +212,7 @@ fn live_at_peak(
     Ok(ranges.at(peak.1).arrays.clone())
 }
 
-/// Spills these arrays, as [`choose`] returns them.
+/// Spills these arrays, as `choose` returns them.
 pub fn run(program: &mut Program, arrays: &[Array]) {
     if arrays.is_empty() {
         return;

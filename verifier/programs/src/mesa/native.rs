@@ -171,11 +171,7 @@ impl Native {
     ///
     /// # Errors
     /// A line with a register in an unknown notation, or that is cut; a missing list.
-    pub fn read(
-        assembly: Option<&Section>,
-        statistics: Option<&Section>,
-        words: Vec<u64>,
-    ) -> Result<Self, ListError> {
+    pub fn read(assembly: Option<&Section>, statistics: Option<&Section>, words: Vec<u64>) -> Result<Self, ListError> {
         let mut native = Self { words, ..Self::default() };
         for line in assembly.into_iter().flat_map(|section| section.text.lines()) {
             native.head(line).ok_or_else(|| ListError::Line(line.to_owned()))?;
@@ -195,8 +191,8 @@ impl Native {
     /// The groups of the constant file that the driver fills, by name.
     #[must_use]
     pub fn filled_groups(&self) -> Vec<String> {
-        // The program stores the words of its preamble.
-        let filled = self.groups.iter().filter(|(name, ..)| name != "preamble");
+        // The program stores the words of its preamble; lines of the form `offset: c4.x` are no groups.
+        let filled = self.groups.iter().filter(|(name, ..)| name != "preamble" && !name.ends_with(':'));
         let mut groups: Vec<String> = filled
             .map(|(name, word, vec4s)| {
                 let length = vec4s.map(|vec4s| format!(" ({vec4s} vec4)")).unwrap_or_default();

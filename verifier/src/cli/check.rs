@@ -301,7 +301,7 @@ impl Rows<'_> {
             output::line(&first_textual_difference(&name, paths, shaders));
             if let Some(why) = other_groups(shaders) {
                 output::problem(&format!("{name}: {why}"));
-                self.exit = self.exit.max(Exit::Nothing);
+                self.exit = self.exit.max(Exit::Bad);
                 continue;
             }
             let (original, first) = Sides::of(paths[0], first, &targets[0], *seed);

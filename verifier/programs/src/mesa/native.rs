@@ -191,8 +191,8 @@ impl Native {
     /// The groups of the constant file that the driver fills, by name.
     #[must_use]
     pub fn filled_groups(&self) -> Vec<String> {
-        // The program stores the words of its preamble.
-        let filled = self.groups.iter().filter(|(name, ..)| name != "preamble");
+        // The program stores the words of its preamble; lines of the form `offset: c4.x` are no groups.
+        let filled = self.groups.iter().filter(|(name, ..)| name != "preamble" && !name.ends_with(':'));
         let mut groups: Vec<String> = filled
             .map(|(name, word, vec4s)| {
                 let length = vec4s.map(|vec4s| format!(" ({vec4s} vec4)")).unwrap_or_default();

@@ -24,7 +24,7 @@ impl LogLine<'_> {
     pub fn of(raw: &str) -> LogLine<'_> {
         let raw = raw.trim_end_matches('\r');
         let plain =
-            if raw.contains(ESCAPE) { Cow::Owned(visible(raw).map(|(_, c)| c).collect()) } else { Cow::Borrowed(raw) };
+            if has_controls(raw) { Cow::Owned(visible(raw).map(|(_, c)| c).collect()) } else { Cow::Borrowed(raw) };
         let (mut prefix, mut is_message) = logcat(&plain).unwrap_or_default();
         while let Some(rest) = plain[prefix..].trim_start_matches([' ', '\t']).strip_prefix("MESA: ") {
             if rest.starts_with("warning:") || rest.starts_with("error:") {
@@ -79,21 +79,50 @@ fn logcat(line: &str) -> Option<(usize, bool)> {
     is_word.then(|| (line.len() - text.len(), "WEF".contains(level)))
 }
 
-/// The characters of a line that a terminal shows, with their positions. A control sequence is ESC, `[`, parameters,
-/// and one final byte; an unterminated one extends to the end of the line.
+/// Returns true if a line has a control sequence.
+fn has_controls(raw: &str) -> bool {
+    raw.contains(ESCAPE) || raw.match_indices('[').any(|(at, _)| colour(&raw[at..]).is_some())
+}
+
+/// The characters of a line that a terminal shows, with their positions.
 fn visible(raw: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut chars = raw.chars().enumerate();
+    let (mut place, mut rest) = (0, raw);
     std::iter::from_fn(move || {
-        loop {
-            let (place, c) = chars.next()?;
-            if c != ESCAPE {
-                return Some((place, c));
-            }
-            if chars.next().is_some_and(|(_, c)| c == '[') {
-                chars.by_ref().find(|(_, c)| ('@'..='~').contains(c));
-            }
+        while let Some(length) = control(rest) {
+            place += rest[..length].chars().count();
+            rest = &rest[length..];
         }
+        let c = rest.chars().next()?;
+        rest = &rest[c.len_utf8()..];
+        place += 1;
+        Some((place - 1, c))
     })
+}
+
+/// The length of the control sequence with which a text begins: ESC, `[`, parameters, and one final byte; an
+/// unterminated one extends to the end of the line. Copies of a terminal have colours with `^[` for ESC, or without it.
+fn control(text: &str) -> Option<usize> {
+    let Some(rest) = text.strip_prefix(ESCAPE) else {
+        return match text.strip_prefix("^[") {
+            Some(rest) => colour(rest).map(|length| 2 + length),
+            None => colour(text),
+        };
+    };
+    let next = rest.chars().next().map_or(0, char::len_utf8);
+    Some(match rest.strip_prefix('[') {
+        Some(parameters) => match parameters.find(|c| ('@'..='~').contains(&c)) {
+            Some(last) => 1 + next + last + 1,
+            None => text.len(),
+        },
+        None => 1 + next,
+    })
+}
+
+/// The length of a colour, as `[0;34m`, with which a text begins.
+fn colour(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix('[')?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    (end > 0 && parameters[end..].starts_with('m')).then_some(end + 2)
 }
 
 #[cfg(test)]
@@ -129,6 +158,9 @@ mod tests {
             ("x/MESA : y", "x/MESA : y", 0),
             ("cut \x1b[3", "cut ", 0),
             ("cut \x1b", "cut ", 0),
+            // Copied from a terminal.
+            ("[1;32mMESA: info: [0mmov[0m x, imm[0.5,1,0x1]", "mov x, imm[0.5,1,0x1]", 12),
+            ("^[[1;32mMESA: info: ^[[0mmov x[3], y[m", "mov x[3], y[m", 12),
         ] {
             let line = LogLine::of(raw);
             assert_eq!((&*line.text, line.prefix), (text, prefix), "{raw:?}");

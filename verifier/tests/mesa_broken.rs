@@ -132,28 +132,6 @@ fn mixed_logs_end_with_exit_code_2() {
     assert!(text.contains(&format!("lines of two shaders are mixed at line {number}: ")), "{text}");
 }
 
-/// Whole sections of two shaders, one after the other: passes in an order that no shader has, and a pass after the nir
-/// of another shader.
-#[test]
-fn sections_of_two_shaders_are_not_refuted() {
-    let folder = Folder::new("mesa-broken-sections");
-    let start = |headline: &str| LOG.find(&format!("MESA: info: {headline}")).expect("a section");
-    let allocation = start("AFTER: register allocation:");
-    let next = allocation + LOG[allocation + 1..].find("MESA: info: AFTER: ").expect("a section") + 1;
-    let section = &LOG[allocation..next];
-    let first = start("AFTER: nir->ir3:");
-    let twice = format!("{}{section}{}", &LOG[..first], &LOG[first..]);
-    fs::write(folder.path().join("twice.log"), twice).expect("a file");
-    let (code, text) = run(folder.path(), &["mesa", "twice.log"]);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("sections of two shaders are mixed") && text.contains(" 0 refuted"), "{text}");
-    assert!(section.contains("add.f"), "{section}");
-    let other = section.replacen("add.f", "mul.f", 1);
-    fs::write(folder.path().join("other.log"), format!("{}{other}", &LOG[..first])).expect("a file");
-    let (code, text) = run(folder.path(), &["mesa", "other.log"]);
-    assert!(code != Some(1) && text.contains(" 0 refuted"), "{text}");
-}
-
 /// A log of a Mesa without `MESA_DEBUG` is read, with a note; it is not taken for a mixed or broken one.
 #[test]
 fn logs_without_serial_numbers_are_read() {

@@ -25,8 +25,6 @@ pub const NIR: &str = "nir";
 pub const WHOLE: &str = "nir → final code";
 /// The name of the boundary from the last pass to the final code.
 pub const CODE: &str = "final code";
-/// The pass after nir: Mesa prints it first.
-const FIRST_PASS: &str = "nir->ir3";
 /// The name of the pass that makes a program final.
 const LEGALIZE: &str = "ir3_legalize";
 /// The limit on the CPU time of a brief proof.
@@ -331,16 +329,11 @@ impl<'a> Sides<'a> {
             (_, Err(why)) => return unread(&after.name, why),
             (Ok(first), Ok(second)) => (first, second),
         };
-        if let Some(word) = new_constant(first, second, self.lacks_constants) {
-            let word = constant_name(word);
-            let why = match self.lacks_constants {
-                true => format!(
-                    "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
-                ),
-                false => {
-                    format!("it reads {word}, and no line before the final code has what the driver fills it with")
-                }
-            };
+        let unfilled = new_constant(first, second, self.lacks_constants).map(constant_name);
+        if let Some(word) = unfilled.as_ref().filter(|_| self.lacks_constants) {
+            let why = format!(
+                "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
+            );
             return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
         }
         let statistics = after.statistics.as_ref();
@@ -363,17 +356,10 @@ impl<'a> Sides<'a> {
         let mut scratch = Scratch::default();
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
             Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
-        let verdict = match verdict {
-            Verdict::Refuted(_) if before.name == NIR && ![FIRST_PASS, CODE].contains(&&*after.name) => {
-                let why = format!(
-                    "the first section after nir is `AFTER: {}`, expected `AFTER: {FIRST_PASS}`: the two may be of \
-                     different shaders",
-                    after.name
-                );
-                Verdict::Unknown(Unknown::Unsupported(why.into()))
-            }
-            verdict => verdict,
-        };
+        if let Some(word) = unfilled.filter(|_| verdict.is_refuted()) {
+            let why = format!("it reads {word}, and no line before the final code has what the driver fills it with");
+            return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
+        }
         let wrong_proof = wrong_proofs.into_iter().next().map(|(_, why)| why);
         Checked { name: after.name.clone(), sections, verdict, engine, sensitivity, time, wrong_proof }
     }

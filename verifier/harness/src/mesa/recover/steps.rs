@@ -7,7 +7,7 @@
 //! facts.
 
 use super::contradiction::Contradiction;
-use super::phases::{self, Phase};
+use super::phases::Phase;
 use super::{
     accesses, accesses_memory, array_names, array_starts, array_versions, arrays, chain, chained, clear_unencoded_jp,
     false_deps, fold_single_target_branches, interface, is_to_its_end, last_line, last_text, native, nir_arrays,
@@ -89,7 +89,6 @@ pub(super) const RECOVERIES: &[Recovery] = &[
     Recovery { name: "scratch memory", needs: &["arrays of the code", "blocks"], apply: complete_scratch },
     // Last: the other steps complete their programs with this nir although it cannot be compared.
     Recovery { name: "refused nir", needs: &["textures", "code"], apply: refuse_nir },
-    Recovery { name: "mixed sections", needs: &["passes", "refused nir"], apply: refuse_mixed },
 ];
 
 /// True if each step is after the steps that it needs, and no name is there twice.
@@ -165,8 +164,6 @@ pub(super) struct State<'a> {
     pub problems: Vec<String>,
     pub contradictions: Vec<Contradiction>,
     pub unread: usize,
-    /// Sections that cannot all be of one shader.
-    mixed: Option<Contradiction>,
 }
 
 impl<'a> State<'a> {
@@ -194,7 +191,6 @@ impl<'a> State<'a> {
             problems: shader.broken.iter().map(|(_, error)| error.to_string()).collect(),
             contradictions: Vec::new(),
             unread: shader.broken.len(),
-            mixed: None,
         }
     }
 
@@ -231,7 +227,6 @@ fn read_passes(state: &mut State<'_>) {
     };
     state.reads = shader.passes.iter().map(read).collect();
     state.phases = Phase::of(&shader.passes);
-    state.mixed = phases::mixed(&shader.passes);
     let is_damaged = state.reads.iter().any(Result::is_err) || shader.nir.is_some() && state.nir.is_err();
     let damage = shader.without_start.as_ref().map(ToString::to_string).into_iter();
     let wrapped = damage::wrapped(path, shader).filter(|_| is_damaged);
@@ -540,15 +535,6 @@ fn complete_arrays_of_code(state: &mut State<'_>) {
 fn complete_scratch(state: &mut State<'_>) {
     let programs = state.passes.iter_mut().flatten().chain(&mut state.code);
     scratch::complete(state.shader, state.nir.as_ref().ok(), programs);
-}
-
-/// Refuses all comparisons of sections that cannot all be of one shader.
-fn refuse_mixed(state: &mut State<'_>) {
-    let Some(mixed) = state.mixed.take() else { return };
-    let why = || mixed.to_string();
-    state.passes.iter_mut().for_each(|pass| *pass = Err(why()));
-    (state.nir, state.code) = (Err(why()), Err(why()));
-    state.contradictions.push(mixed);
 }
 
 fn refuse_nir(state: &mut State<'_>) {

@@ -68,7 +68,9 @@ impl Changes {
             *self.counts.entry((is_before, after.verdict)).or_default() += 1;
             // Without the elements that an array begins with, less can be shown.
             let is_weaker = after.verdict == "unknown" || after.verdict == "tested" && *is_before == "proved";
-            if *is_before != after.verdict && !is_weaker {
+            // A proof of the debug form may have run out of time on a busy machine.
+            let was_open = *is_before == "unknown" && after.verdict != "refuted";
+            if *is_before != after.verdict && !is_weaker && !was_open {
                 let line = format!("{}: {name}: {is_before}, then {}: {}", path.display(), after.verdict, after.reason);
                 self.wrong.push(line);
             }

@@ -48,6 +48,7 @@ mod writer;
 
 pub use cursor::ParseError;
 pub(in crate::ir3) use mnemonic::default_attrs;
+pub(in crate::ir3) use operand::{write_immediate, write_prefix, write_reg};
 pub use reader::{Completion, ReadProgram, read, read_fragment, read_with_positions};
 pub use writer::write;
 

@@ -270,7 +270,7 @@ fn array(cursor: &mut Cursor, opening: &str) -> Parsed<Option<RawArray>> {
 }
 
 /// Writes the flags and modifiers before an operand, and the letters of its class.
-pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: OperandFlags, class: RegClass) {
+pub(in crate::ir3) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: OperandFlags, class: RegClass) {
     let flow = opcode.category() == Category::Flow;
     let neg = opcode.negation();
     let bits = neg == Mods::NOT;
@@ -317,7 +317,7 @@ pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: 
 }
 
 /// Writes a register without a class prefix.
-pub(super) fn write_reg(out: &mut String, class: RegClass, reg: PhysReg) {
+pub(in crate::ir3) fn write_reg(out: &mut String, class: RegClass, reg: PhysReg) {
     let component = ['x', 'y', 'z', 'w'][usize::from(reg.component())];
     let _ = match class.file {
         RegFile::Predicate => write!(out, "p0.{component}"),
@@ -336,7 +336,7 @@ pub(super) fn immediate_is_ambiguous(opcode: Opcode, bits: u32, half: bool) -> b
 }
 
 /// Writes an immediate.
-pub(super) fn write_immediate(out: &mut String, bits: u32) {
+pub(in crate::ir3) fn write_immediate(out: &mut String, bits: u32) {
     let float = f32::from_bits(bits);
     let _ = match (float.is_nan(), float.is_infinite(), float.is_sign_negative()) {
         (true, _, negative) => write!(out, "imm[{}nan", if negative { "-" } else { "" }),

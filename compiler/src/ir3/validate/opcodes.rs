@@ -34,6 +34,26 @@ fn is_uniform(src: &Src) -> bool {
         || matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_))
 }
 
+/// The kind of some attributes.
+const fn attributes_name(attrs: &Attrs) -> &'static str {
+    match attrs {
+        Attrs::None => "none",
+        Attrs::Move { .. } => "the types of a move",
+        Attrs::Compare(_) => "the condition of a comparison",
+        Attrs::Split { .. } => "the component of a split",
+        Attrs::Branch { .. } => "the target of a branch",
+        Attrs::Outputs(_) => "the outputs of an end",
+        Attrs::Input(_) => "an input",
+        Attrs::Texture(_) => "those of a texture instruction",
+        Attrs::Memory(_) => "those of a memory access",
+        Attrs::Scan { .. } => "the operation of a scan",
+        Attrs::Shuffle { .. } => "the mode of a shuffle",
+        Attrs::PushConsts { .. } => "a range of push constants",
+        Attrs::Alias { .. } => "those of an alias",
+        Attrs::Fence { .. } => "the memories of a fence",
+    }
+}
+
 impl Checker<'_> {
     /// Checks one instruction with all its operands.
     pub(super) fn instr(&mut self, instr: Instr) {
@@ -96,7 +116,7 @@ impl Checker<'_> {
             fits,
             Rule::Attributes,
             || format!("attributes of {}", data.opcode),
-            || format!("{:?}", data.attrs),
+            || attributes_name(&data.attrs).to_owned(),
         );
     }
 

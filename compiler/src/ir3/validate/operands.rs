@@ -2,9 +2,10 @@
 
 use super::{Checker, Form, Operand, Rule};
 use crate::ir3::legality::{CONST_WORDS, encodable_source, valid_immediate};
+use crate::ir3::text::{write_immediate, write_prefix, write_reg};
 use crate::ir3::{
-    ArrayAccess, Dst, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
-    WriteMask,
+    ArrayAccess, Dst, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
+    SrcOperand, WriteMask,
 };
 
 /// A class in words.
@@ -17,6 +18,30 @@ pub(super) fn class_name(class: RegClass) -> String {
         RegFile::Address => "address",
     };
     format!("a {half}{file} register")
+}
+
+/// A source as it is in the text, without flags.
+fn source_name(opcode: Opcode, src: &Src) -> String {
+    let mut out = String::new();
+    write_prefix(&mut out, opcode, src.mods, OperandFlags::empty(), src.class);
+    match &src.operand {
+        SrcOperand::Place(Place::Value(value) | Place::Assigned(value, _)) => out += &value.to_string(),
+        SrcOperand::Place(Place::Reg(reg)) => write_reg(&mut out, src.class, *reg),
+        SrcOperand::Place(Place::Array(access)) => out += &access.array.to_string(),
+        SrcOperand::Place(Place::Relative { offset, .. }) => out += &format!("r<a0.x + {offset}>"),
+        SrcOperand::Const(word) => out += &format!("c{}.{}", word / 4, ['x', 'y', 'z', 'w'][usize::from(word % 4)]),
+        SrcOperand::ConstRelative(offset) => out += &format!("c<a0.x + {offset}>"),
+        SrcOperand::Immediate(bits) => write_immediate(&mut out, *bits),
+        SrcOperand::Undef => out += "undef",
+    }
+    out
+}
+
+/// Modifiers in words.
+fn mods_name(mods: Mods) -> String {
+    let names = [(Mods::NEG, "(neg)"), (Mods::ABS, "(abs)"), (Mods::NOT, "(not)")];
+    let names: Vec<&str> = names.into_iter().filter(|(one, _)| mods.contains(*one)).map(|(_, name)| name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" and ") }
 }
 
 impl Checker<'_> {
@@ -91,14 +116,20 @@ impl Checker<'_> {
             exempt || encodable_source(target, instr, i, src),
             Rule::Encoding,
             || format!("a source that {} can encode beside its others", instr.opcode),
-            || format!("{:?}", src.operand),
+            || source_name(instr.opcode, src),
         );
         let allowed = instr.opcode.source_mods(i);
         self.require(
             allowed.contains(src.mods),
             Rule::Modifiers,
-            || format!("modifiers of {allowed:?}"),
-            || format!("{:?}", src.mods),
+            || {
+                if allowed.is_empty() {
+                    "no modifiers".into()
+                } else {
+                    format!("no modifiers but {}", mods_name(allowed))
+                }
+            },
+            || mods_name(src.mods),
         );
     }
 
@@ -283,7 +314,7 @@ impl Checker<'_> {
                 same,
                 Rule::Tied,
                 || "the place of the tied destination".into(),
-                || format!("{:?}", src.operand),
+                || source_name(instr.opcode, src),
             );
         }
     }

@@ -83,7 +83,7 @@ fn errors_in_the_text_are_found() {
         ("stib.base1 imm[0.000000,1,0x1]", "stib.base1 imm[0.0,256,0x100]", Rule::Immediate, 16, Some(Src(0)), "0x100"),
         ("imm[0.000000,3,0x3]", "imm[0.0,77,0x4d]", Rule::Immediate, 3, Some(Src(1)), "that mul.f can encode"),
         ("(neg)ssa_3, c4.y", "c4.x, c4.y", Rule::Encoding, 4, Some(Src(1)), "beside its others"),
-        ("ssa_13, c<a0.x + 8>", "ssa_13, (neg)c<a0.x + 8>", Rule::Modifiers, 13, Some(Src(0)), "Mods(NEG)"),
+        ("ssa_13, c<a0.x + 8>", "ssa_13, (neg)c<a0.x + 8>", Rule::Modifiers, 13, Some(Src(0)), "(neg)"),
         ("cov.f32f16 hssa_5", "mov.f32f32 hssa_5", Rule::Width, 5, Some(Dst(0)), "expected 32 bits, found 16 bits"),
         ("cov.f32f16 hssa_5", "cov.f32u8 hssa_5", Rule::Attributes, 5, None, "found cov.f32u8"),
         (

@@ -181,6 +181,8 @@ pub struct Sides<'a> {
     inputs: Option<ProgramInputs>,
     target: Target,
     lacks_constants: bool,
+    /// The reason why sections may be of two shaders.
+    mixed: Option<String>,
 }
 
 impl<'a> Sides<'a> {
@@ -210,7 +212,8 @@ impl<'a> Sides<'a> {
             statistics: shader.printed_statistics(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
-        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants }, recovered)
+        let mixed = shader.mixed.as_ref().map(ToString::to_string);
+        (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants, mixed }, recovered)
     }
 
     /// Returns the programs without their sections, for a caller that changes the shader.
@@ -222,8 +225,8 @@ impl<'a> Sides<'a> {
             program: side.program,
             statistics: side.statistics,
         });
-        let Self { inputs, target, lacks_constants, .. } = self;
-        Sides { all: all.collect(), inputs, target, lacks_constants }
+        let Self { inputs, target, lacks_constants, mixed, .. } = self;
+        Sides { all: all.collect(), inputs, target, lacks_constants, mixed }
     }
 
     /// The boundaries, each with its name and the indices of its sides: adjacent programs, then nir and the final code
@@ -329,11 +332,9 @@ impl<'a> Sides<'a> {
             (_, Err(why)) => return unread(&after.name, why),
             (Ok(first), Ok(second)) => (first, second),
         };
-        // Before a6xx the lists lack words of buffers and images that the driver fills.
-        let are_listed = self.target.generation >= Generation::A6xx;
-        let unfilled = new_constant(first, second, self.lacks_constants).map(constant_name);
-        let unfilled = unfilled.filter(|_| self.lacks_constants || are_listed);
-        if let Some(word) = unfilled.as_ref().filter(|_| self.lacks_constants) {
+        if self.lacks_constants
+            && let Some(word) = new_constant(first, second, true).map(constant_name)
+        {
             let why = format!(
                 "it reads {word}, which the driver may fill: the lists before the final code, which tell, are not whole"
             );
@@ -359,7 +360,14 @@ impl<'a> Sides<'a> {
         let mut scratch = Scratch::default();
         let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
             Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
-        if let Some(word) = unfilled.filter(|_| verdict.is_refuted()) {
+        if let Some(why) = self.mixed.as_ref().filter(|_| verdict.is_refuted()) {
+            return Checked { engine: NO_ENGINE, ..unread(&after.name, why) };
+        }
+        // Before a6xx the lists lack words of buffers and images that the driver fills.
+        if verdict.is_refuted()
+            && self.target.generation >= Generation::A6xx
+            && let Some(word) = new_constant(first, second, false).map(constant_name)
+        {
             let why = format!("it reads {word}, and no line before the final code has what the driver fills it with");
             return Checked { engine: NO_ENGINE, ..unread(&after.name, &why) };
         }

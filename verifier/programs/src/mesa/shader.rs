@@ -47,6 +47,10 @@ pub struct LogShader {
     pub broken: Vec<(usize, InputError)>,
     /// The error of a log whose beginning is missing; of its first shader.
     pub without_start: Option<InputError>,
+    /// The error of sections that may be of two shaders, which two threads printed in turn.
+    pub mixed: Option<InputError>,
+    /// The line of the shader before it, if the final code of that one was missing when this one began.
+    open_before: Option<u32>,
 }
 
 impl LogShader {
@@ -253,14 +257,32 @@ impl ShaderReader {
         self.current = 0;
     }
 
+    /// Notes a section that begins a shader without nir.
+    ///
+    /// Two threads that compile print their sections in turn. Then a shader begins before the final code of the one
+    /// before it, and sections are left when both have ended: a shader without nir, in a log that has nir.
+    fn left_over(&mut self, section: &Section) {
+        if let Some(LogShader { mixed, nir: Some(_), open_before: Some(other), line, .. }) = self.pending.last_mut() {
+            *mixed = Some(InputError::MixedSections {
+                place: FilePosition { path: self.reader.path().to_owned(), line: section.first_line, column: 1 },
+                section: section.headline.trim().to_owned(),
+                shaders: [*other, *line],
+            });
+        }
+    }
+
     fn begin(&mut self, stage: &str, line: u32) -> &mut LogShader {
+        let is_open =
+            |shader: &&LogShader| shader.nir.is_some() && shader.assembly.is_none() && shader.broken.is_empty();
+        let open_before = self.pending.last().filter(is_open).map(|shader| shader.line);
         let is_binning = stage.strip_prefix('B').is_some_and(|of| self.pending.iter().any(|it| it.stage == of));
         if !is_binning || self.pending.len() > 1 {
             self.flush();
         }
         self.current = self.pending.len();
         let (stage, gpu, without_start) = (stage.to_owned(), self.gpu, self.without_start.take());
-        self.pending.push(LogShader { stage, number: self.count, line, gpu, without_start, ..LogShader::default() });
+        let number = self.count;
+        self.pending.push(LogShader { stage, number, line, gpu, without_start, open_before, ..LogShader::default() });
         self.count += 1;
         &mut self.pending[self.current]
     }
@@ -317,6 +339,7 @@ impl ShaderReader {
                         && !shader.passes.last().is_some_and(|last| is_legalized(last) && !pass.contains("alias"))
                 });
                 if !follows {
+                    self.left_over(&section);
                     self.begin("", line);
                 }
                 self.current(line).passes.push(section);
@@ -332,7 +355,10 @@ impl ShaderReader {
                 match known.filter(|_| !is_open) {
                     Some(known) => self.current = known,
                     None if is_open => self.current(line).assembly = Some(section),
-                    None => self.begin(&stage, line).assembly = Some(section),
+                    None => {
+                        self.left_over(&section);
+                        self.begin(&stage, line).assembly = Some(section);
+                    }
                 }
             }
             SectionKind::Statistics => {
@@ -475,6 +501,28 @@ mod tests {
         for line in ["FD6180", "aFD618", "FD61", "FD999", "FD 618", "0xFD618", "FD618_x", "fd618", "Adreno"] {
             assert_eq!(name(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn sections_of_two_shaders_in_turn_are_noticed() {
+        let nir = "NIR (final form) for VERT shader (null):\nimpl main {\n}\n";
+        let pass = |name: &str| format!("AFTER: {name}:\nblock1 {{\n}}\n");
+        let code = |hash: u32| {
+            format!("Native code for unnamed VERT shader (null) with sha1 {hash}:\nend\n; VERT: outputs:\n")
+        };
+        let [select, copy] = ["nir->ir3", "ir3_cp"].map(pass);
+        let mixed = |sections: &[&str]| -> Vec<bool> {
+            let shaders = shaders_of(Path::new("x.log"), &sections.concat());
+            shaders.iter().map(|shader| shader.mixed.is_some()).collect()
+        };
+        let (one, two) = (code(1), code(2));
+        assert_eq!(mixed(&[nir, &select, &copy, &one, nir, &select, &copy, &two]), [false, false]);
+        assert_eq!(mixed(&[nir, nir, &select, &copy, &one, &select, &copy, &two]), [false, true, false]);
+        assert_eq!(mixed(&[nir, &select, nir, &select, &copy, &copy, &one, &two]), [false, true, false]);
+        // A compilation that fails prints no final code, and a log may lack nir, or final code.
+        assert_eq!(mixed(&[nir, &select, nir, &select, &copy, &one, nir, &select, &two]), [false; 3]);
+        assert_eq!(mixed(&[&select, &copy, &select, &copy]), [false, false]);
+        assert_eq!(mixed(&[nir, &select, &copy, nir, &select, &copy]), [false, false]);
     }
 
     /// The GPUs of the shaders of a log, and whether they are guesses.

@@ -154,6 +154,7 @@ guards! {
     EventPartner "event-partner" Events "An event of the target is one event of the source, on all paths and in all segments.";
     EventOrder "event-order" Memory "Stores are in the order of the source.";
     SweepUnknown "sweep-unknown" Equivalence "Terms are not equal where the solver gives up.";
+    SameCode "same-code" Equivalence "Programs with the same code have the same operations, operands and edges.";
     SweepInvalid "sweep-invalid" Equivalence "Terms that are equal on the samples may differ elsewhere.";
     SweepSamples "sweep-samples" Equivalence "Terms that differ on a sample are not equal.";
     GoalUnknown "goal-unknown" Equivalence "A goal does not hold where the solver gives up.";

@@ -228,7 +228,8 @@ fn read_passes(state: &mut State<'_>) {
     state.reads = shader.passes.iter().map(read).collect();
     state.phases = Phase::of(&shader.passes);
     let is_damaged = state.reads.iter().any(Result::is_err) || shader.nir.is_some() && state.nir.is_err();
-    let damage = shader.without_start.as_ref().map(ToString::to_string).into_iter();
+    let damage = [&shader.without_start, &shader.mixed].into_iter().flatten().map(ToString::to_string);
+    state.unread += usize::from(shader.mixed.is_some());
     let wrapped = damage::wrapped(path, shader).filter(|_| is_damaged);
     state.problems.extend(damage.chain(wrapped.map(|error| error.to_string())));
 }

@@ -210,6 +210,20 @@ pub enum InputError {
         /// The text that was expected.
         expected: String,
     },
+    /// Sections of two shaders in turn, each of them whole.
+    #[error(
+        "{place}: sections of two shaders are mixed: found `{section}` after the final code of the shader at line {}, expected nir, because the \
+         shader at line {} had no final code when that one began",
+        shaders[1], shaders[0]
+    )]
+    MixedSections {
+        /// The first section that is left.
+        place: FilePosition,
+        /// Its title.
+        section: String,
+        /// The lines of the two shaders.
+        shaders: [u32; 2],
+    },
     /// A log whose lines are wrapped.
     #[error(
         "{place}: found {count} lines that are broken off at this column and go on in the next line, expected each line of Mesa as one \

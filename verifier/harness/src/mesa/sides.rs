@@ -181,7 +181,7 @@ pub struct Sides<'a> {
     inputs: Option<ProgramInputs>,
     target: Target,
     lacks_constants: bool,
-    /// The reason why sections may be of two shaders.
+    /// The reason why lines or sections may be of two shaders.
     mixed: Option<String>,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Sides<'a> {
             statistics: shader.printed_statistics(),
         });
         let all = nir.into_iter().chain(passes).chain(code).collect();
-        let mixed = shader.mixed.as_ref().map(ToString::to_string);
+        let mixed = shader.mixture().map(ToString::to_string);
         (Self { all, inputs, target: *target, lacks_constants: recovered.lacks_constants, mixed }, recovered)
     }
 

@@ -133,6 +133,13 @@ impl LogShader {
         self.nir.iter().chain(&self.passes).chain(last.into_iter().flatten())
     }
 
+    /// The error that says that lines or sections of it may be another shader's.
+    #[must_use]
+    pub fn mixture(&self) -> Option<&InputError> {
+        let mut lines = self.broken.iter().map(|(_, error)| error);
+        self.mixed.as_ref().or_else(|| lines.find(|error| matches!(error, InputError::Mixed { .. })))
+    }
+
     /// The hash of the code in the headline of the assembly.
     fn hash(&self) -> Option<&str> {
         hash_of(self.assembly.as_ref()?)
@@ -264,7 +271,11 @@ impl ShaderReader {
     fn left_over(&mut self, section: &Section) {
         if let Some(LogShader { mixed, nir: Some(_), open_before: Some(other), line, .. }) = self.pending.last_mut() {
             *mixed = Some(InputError::MixedSections {
-                place: FilePosition { path: self.reader.path().to_owned(), line: section.first_line, column: 1 },
+                place: FilePosition {
+                    path: self.reader.path().to_owned(),
+                    line: section.first_line.saturating_sub(1),
+                    column: 1,
+                },
                 section: section.headline.trim().to_owned(),
                 shaders: [*other, *line],
             });
@@ -272,8 +283,7 @@ impl ShaderReader {
     }
 
     fn begin(&mut self, stage: &str, line: u32) -> &mut LogShader {
-        let is_open =
-            |shader: &&LogShader| shader.nir.is_some() && shader.assembly.is_none() && shader.broken.is_empty();
+        let is_open = |shader: &&LogShader| shader.nir.is_some() && shader.assembly.is_none();
         let open_before = self.pending.last().filter(is_open).map(|shader| shader.line);
         let is_binning = stage.strip_prefix('B').is_some_and(|of| self.pending.iter().any(|it| it.stage == of));
         if !is_binning || self.pending.len() > 1 {

@@ -38,9 +38,14 @@ impl LogLine<'_> {
         if is_message {
             return LogLine { text: Cow::Borrowed(""), prefix: 0 };
         }
+        // Blanks at the end, as a copy from a terminal has, are no part of the name of a pass.
         let text = match plain {
-            Cow::Borrowed(whole) => Cow::Borrowed(&whole[prefix..]),
-            Cow::Owned(mut whole) => Cow::Owned(whole.split_off(prefix)),
+            Cow::Borrowed(whole) => Cow::Borrowed(whole[prefix..].trim_end()),
+            Cow::Owned(mut whole) => {
+                let mut text = whole.split_off(prefix);
+                text.truncate(text.trim_end().len());
+                Cow::Owned(text)
+            }
         };
         LogLine { text, prefix: prefix as u32 }
     }

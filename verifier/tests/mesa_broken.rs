@@ -75,10 +75,61 @@ fn a_list_of_words_that_is_cut_leaves_the_assembly() {
     let cut = whole(&path, &text[..text.len() - 900], None, &settings(&engines));
     assert_eq!((cut.checked, cut.unread, cut.panic), (unbroken.checked, 1, None), "{:?}", cut.messages);
     assert!(
-        cut.messages.iter().any(|message| message.contains("the list of words is not whole")),
+        cut.messages.iter().any(|message| message.contains("lines of the hex listing are lost: found ")),
         "{:?}",
         cut.messages
     );
+}
+
+/// A lost line of the list of words is noticed by the numbers of the others, or by the length of the assembly.
+#[test]
+fn lost_words_leave_the_assembly() {
+    let Some(paths) = common::logs() else { return };
+    let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
+    let path = paths.into_iter().find(|path| path.ends_with(name)).expect("the log");
+    let text = fs::read_to_string(&path).expect("a log");
+    let engines = registers();
+    let unbroken = whole(&path, &text, None, &settings(&engines));
+    let is_word = |line: &&str| line.trim_start().get(4..5) == Some("[") && line.contains('_');
+    let words: Vec<&str> = text.lines().filter(is_word).collect();
+    assert!(words.len() > 5, "{words:?}");
+    for word in [words[0], words[2], words[4]] {
+        let lost = text.replacen(&format!("{word}\n"), "", 1);
+        let result = whole(&path, &lost, None, &settings(&engines));
+        assert_eq!((result.checked, result.unread, result.panic), (unbroken.checked, 1, None), "{:?}", result.messages);
+        let is_named = |message: &String| message.contains("lines of the hex listing are lost: found word ");
+        assert!(result.messages.iter().any(is_named), "{word}: {:?}", result.messages);
+    }
+}
+
+#[test]
+fn blanks_at_the_end_of_lines_do_not_matter() {
+    let folder = Folder::new("mesa-broken-blanks");
+    fs::write(folder.path().join("x.log"), LOG.replace('\n', "  \n")).expect("a file");
+    let (code, text) = run(folder.path(), &["mesa", "x.log"]);
+    fs::write(folder.path().join("x.log"), LOG).expect("a file");
+    let (expected_code, expected) = run(folder.path(), &["mesa", "x.log"]);
+    let names = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|line| line.contains("proved"));
+        rows.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!((code, names(&text)), (expected_code, names(&expected)));
+    assert!(names(&text).len() > 4, "{text}");
+}
+
+/// Two threads that compile print whole sections in turn.
+#[test]
+fn sections_of_two_shaders_in_turn_are_not_refuted() {
+    let folder = Folder::new("mesa-broken-sections");
+    let other = LOG.replace("add.f", "mul.f").replace("fadd", "fmul").replace("0123456789abcdef", "1123456789abcdef");
+    assert_ne!(other, LOG);
+    let at = LOG.find("MESA: info: AFTER: nir->ir3:").expect("a section");
+    let (nir, rest) = LOG.split_at(at);
+    let (other_nir, other_rest) = other.split_at(other.find("MESA: info: AFTER: nir->ir3:").expect("a section"));
+    fs::write(folder.path().join("x.log"), format!("{nir}{other_nir}{rest}{other_rest}")).expect("a file");
+    let (code, text) = run(folder.path(), &["mesa", "x.log"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("sections of two shaders are mixed") && text.contains(" 0 refuted"), "{text}");
 }
 
 /// A log that ends in its nir has no boundary that could report it.

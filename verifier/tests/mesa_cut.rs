@@ -564,6 +564,6 @@ fn logs_without_gpu_and_passes_are_not_refuted() {
     let (code, text) = run(folder.path(), &["mesa", "--runs", "1", "--quiet", "."]);
     assert!(matches!(code, Some(0 | 3)), "{code:?}\n{text}");
     assert!(count > 100 && text.contains(" 0 refuted,"), "{count}\n{text}");
-    assert!(text.contains("the log names no GPU: refuted on a660"), "{text}");
+    assert!(text.contains("the log does not name its GPU: refuted on a660"), "{text}");
     assert!(text.contains("IR3_SHADER_DEBUG=") && text.contains("optmsgs"), "{text}");
 }

@@ -481,7 +481,7 @@ fn the_command_names_the_pass_and_writes_both_sections() {
     assert!(text.contains("two sections contradict: the input ssa_1 is in r0.x in") && text.contains(both), "{text}");
     let (code, text) = run(folder.path(), &["mesa", "bad.log", "--quiet"]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("the log does not name its GPU, a660 is a guess from the generation: `--gpu`"), "{text}");
+    assert!(text.contains("the log does not name its GPU, checked as a660: name it with `--gpu`"), "{text}");
     let bundle = text.lines().find_map(|line| line.trim().strip_prefix("written to ")).expect("a folder");
     assert!(bundle.contains("mesa-ir3_cp-bad.log"), "{bundle}");
     let read = |name: &str| fs::read_to_string(folder.path().join(bundle).join(name)).expect("a file");

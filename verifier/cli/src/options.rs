@@ -105,9 +105,9 @@ pub struct Stages {
     /// Disable a stage, or a part of one. May be repeated.
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = values::features())]
     pub disable: Vec<Feature>,
-    /// Skip an arm of a pass, or its applications from a number on, from 0 (`fold-two:3..`), or some of them
-    /// (`fold-two:3..5`). May be repeated; at most one with numbers. An application that breaks a program is found
-    /// by halving such a range.
+    /// Skip a rewrite of a pass (an arm; an unknown name lists all), or its uses from a number on, from 0
+    /// (`fold-two:3..`), or some of them (`fold-two:3..5`). May be repeated; at most one with numbers. Halving such a
+    /// range finds the use that breaks a program.
     #[arg(long, value_name = "ARM[:N..]", value_delimiter = ',')]
     pub skip: Vec<Skip>,
     /// The allocator of general registers: in SSA form, or by graph colouring.

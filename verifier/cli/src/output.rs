@@ -224,7 +224,7 @@ pub fn guessed_gpus(guessed: &BTreeMap<&'static str, u64>) {
     for (gpu, count) in guessed {
         let plural = if *count == 1 { "" } else { "s" };
         note(&format!(
-            "the log does not name the GPU of {count} program{plural}: {gpu} is a guess from the generation; `--gpu` if it is another"
+            "the log does not name the GPU of {count} program{plural}: checked as {gpu}; name it with `--gpu`"
         ));
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub fn time(text: &str) -> Result<Duration, String> {
     let expected = "expected a time with its unit, such as 300ms, 10s, 2m or 8h";
     let time = humantime::parse_duration(text).map_err(|_| format!("found `{text}`, {expected}"))?;
-    if time.is_zero() { Err(format!("found no time, {expected}")) } else { Ok(time) }
+    if time.is_zero() { Err(format!("found a time of zero, {expected}")) } else { Ok(time) }
 }
 
 /// A size in bytes, with its unit.

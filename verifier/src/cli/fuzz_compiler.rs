@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub struct External {
     /// Fuzz this compiler instead of our own backend: a command that gets the path of a SPIR-V module and prints the
     /// log of Mesa's ir3 (docs/mesa.md has the contract). Its passes are checked as `mesa` checks them, by all
-    /// engines unless given.
+    /// engines unless `--engine` is given.
     #[arg(
         long,
         value_name = "CMD",

@@ -108,7 +108,7 @@ impl Hazards {
                 &counts;
             output::line(&format!(
                 "{programs} programs, {instructions} instructions, {proved} proved, {} hazards, {refused} refused, \
-                 {findings} findings against Mesa's practice, {not_shown_uniform} branches only marked uniform, \
+                 {findings} findings against Mesa's practice, {not_shown_uniform} branches marked uniform without a proof, \
                  {:.1} M instructions per CPU second",
                 hazards - findings,
                 *instructions as f64 / seconds.max(1e-9) / 1e6
@@ -183,7 +183,7 @@ fn one(program: &FinalProgram, counts: &mut Counts, format: Format, shows_all: b
             output::line(&headline(program, verdict, report.instructions, reason));
         }
         for &branch in report.not_shown_uniform.iter().filter(|_| exit != Exit::Passed) {
-            output::line(&format!("  only marked uniform: {}", placed(program, branch)));
+            output::line(&format!("  marked uniform without a proof: {}", placed(program, branch)));
         }
         for hazard in &report.hazards {
             let rule = if hazard.kind.basis() == Basis::Practice { " (Mesa's practice)" } else { "" };

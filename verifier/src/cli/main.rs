@@ -43,8 +43,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML, of `verify`, `check`,
-    /// `mesa` and `rules`.
+    /// The output: text for people, one JSON object a line (docs/json.md), or JUnit's XML (of `verify`, `check`, `mesa`
+    /// and `rules` only).
     #[arg(long, value_enum, default_value = "human", global = true)]
     format: Format,
 }

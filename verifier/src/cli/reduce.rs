@@ -229,7 +229,8 @@ impl Reduce {
         exit::try_folder(&folder)?;
         let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
             let (path, tried) = (path.display(), envs.len());
-            format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
+            let plural = if tried == 1 { "" } else { "s" };
+            format!("{path}: found no failure on {} in {tried} environment{plural}, expected one", target.name)
         })?;
         bundle::write_new(&folder, &case)?;
         Ok(folder)

@@ -36,7 +36,7 @@ pub struct VulkanArgs {
     /// `ci/stock-mesa --lavapipe` or of the system, then the loader.
     #[arg(long, value_name = "DEVICE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     vulkan: Option<String>,
-    /// The time after which an execution hangs. llvmpipe compiles in the first one.
+    /// An execution that takes longer counts as a hang. On llvmpipe the first one includes compilation.
     #[arg(long, value_name = "T", default_value = "60s", value_parser = values::time)]
     device_time: Duration,
     /// Begin with programs of one operation each: all operations that SPIR-V has a form for, also those that the

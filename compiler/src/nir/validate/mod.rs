@@ -191,6 +191,13 @@ pub enum BrokenRule {
     TexType(TexOp, AluType),
     /// A write of which the order does not matter.
     ReorderableWrite,
+    /// An alignment that is no power of two, or an offset from it that is not less.
+    Alignment {
+        /// The alignment in bytes.
+        mul: u32,
+        /// The offset.
+        offset: u32,
+    },
 }
 
 impl BrokenRule {
@@ -230,6 +237,7 @@ impl BrokenRule {
             BrokenRule::TexSource(op, kind) => format!("a source `({})` of `{op}`", kind.name()),
             BrokenRule::TexType(op, ty) => format!("a result of type {ty} of `{op}`"),
             BrokenRule::ReorderableWrite => "a write that is `reorderable`".into(),
+            BrokenRule::Alignment { mul, offset } => format!("align_mul={mul}, align_offset={offset}"),
         }
     }
 
@@ -273,6 +281,7 @@ impl BrokenRule {
                 op.result_types().iter().map(|&ty| AluType::new(ty, 0).to_string()).collect::<Vec<_>>().join(" or ")
             }
             BrokenRule::ReorderableWrite => "that of reads only".into(),
+            BrokenRule::Alignment { .. } => "a power of two, and an offset below it".into(),
         }
     }
 }

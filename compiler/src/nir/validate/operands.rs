@@ -292,6 +292,13 @@ impl OperandValidator<'_, '_, '_> {
         if writes && indices.access().contains(Access::REORDERABLE) {
             self.problem(at, BrokenRule::ReorderableWrite);
         }
+        if indices.get(IndexKind::AlignMul).is_some() {
+            let (mul, offset) = (indices.align_mul(), indices.align_offset());
+            // 0 is an alignment that nothing has stated yet.
+            if mul != 0 && (!mul.is_power_of_two() || offset >= mul) {
+                self.problem(at, BrokenRule::Alignment { mul, offset });
+            }
+        }
         match intrinsic.op {
             LoadInput | LoadInterpolatedInput | LoadOutput | ImageLoad | BindlessImageLoad | LoadUniform => {
                 if let Some(def) = intrinsic.def.filter(|_| indices.dest_type().size != 0) {

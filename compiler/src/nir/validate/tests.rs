@@ -269,3 +269,20 @@ fn writes_are_not_reorderable() {
     assert_eq!(problem(Access::COHERENT), None);
     assert_eq!(problem(Access::REORDERABLE), Some(BrokenRule::ReorderableWrite));
 }
+
+#[test]
+fn alignments() {
+    let problem = |mul: u32, offset: u32| {
+        let load =
+            format!("32 %0 = undefined\n32 %1 = @load_shared (%0) (base=0, align_mul={mul}, align_offset={offset})");
+        let text = format!("shader: MESA_SHADER_COMPUTE\nimpl main {{\n    block b0:\n{load}\n    block b99:\n}}\n");
+        let shader = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        validate(&shader).err().map(|mut errors| errors.remove(0).problem)
+    };
+    for (mul, offset) in [(4, 0), (16, 12), (1, 0), (0, 0)] {
+        assert_eq!(problem(mul, offset), None, "{mul} {offset}");
+    }
+    for (mul, offset) in [(12, 0), (4, 4), (5, 1)] {
+        assert_eq!(problem(mul, offset), Some(BrokenRule::Alignment { mul, offset }));
+    }
+}

@@ -1,6 +1,6 @@
 //! Checks of the resources that a driver reserves for a program against its code.
 //!
-//! Mesa prints the resources that it reports to the driver: registers, the part of the constant file that is loaded,
+//! Mesa prints the resources that it reports to the driver: the size of the code, registers, the part of the constant file that is loaded,
 //! scratch and shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed.
 //! With too little, the registers or the memory of another wave are written, and no run or proof of the program alone
 //! shows it.
@@ -18,7 +18,9 @@ use ir3_programs::mesa::{Statistics, Waves, mesa_counts};
 pub(super) fn exceeded(program: &Program, said: &Statistics, target: &Target) -> Option<String> {
     let (plain, ..) = final_code(program).ok()?;
     let counted = mesa_counts(&with_starts(program, plain.clone()), target);
+    let code = program.iter_instrs().filter(|&(_, instr)| !program.instrs[instr].opcode.is_meta());
     let limits = [
+        ("dwords of code", 2 * code.count() as u64, said.get("dwords")),
         ("full registers", u64::from(counted.full), said.get("full")),
         ("half registers", u64::from(counted.half), said.get("half")),
         ("vectors of constants", u64::from(const_vectors(&plain, target)), said.get("constlen")),
@@ -49,6 +51,11 @@ fn differs(program: &Program, said: &Statistics, target: &Target) -> Option<Stri
         && u64::from(length) != other
     {
         return Some(format!("constlen: {length}, and {other} among the statistics"));
+    }
+    if let (Some(size), Some(dwords)) = (waves.size, said.get("dwords"))
+        && u64::from(size) < 4 * dwords
+    {
+        return Some(format!("size: {size} bytes, and {dwords} dwords among the statistics"));
     }
     if let Some(merged) = waves.merged_registers.filter(|&merged| merged != target.merged_regs) {
         let generation = target.generation;
@@ -126,7 +133,7 @@ mod tests {
     const LOG: &str = "\
 ; FRAG prog 1/1: 5 instr, 0 nops, 5 non-nops, 4 mov, 0 cov, 32 dwords
 ; FRAG prog 1/1: 0 last-baryf, 0 last-helper, 0 half, 8 full, 8 constlen
-; gpu gen 6, mergedregs 1, double_threadsize 1, constlen 8, pvtmem_size 0, shared_size 0, branchstack 0, max_waves 12
+; gpu gen 6, mergedregs 1, double_threadsize 1, constlen 8, pvtmem_size 0, shared_size 0, branchstack 0, size 128 bytes, max_waves 12
 ";
 
     fn found(log: &str, gpu: &str) -> Option<String> {
@@ -162,6 +169,8 @@ mod tests {
             ("mergedregs 1", "mergedregs 0", "mergedregs: 0, and 1 on a6xx"),
             ("constlen 8", "constlen 12", "constlen: 12, and 8 among the statistics"),
             ("constlen 8", "constlen 4", "vectors of constants: 5 used, 4 reserved"),
+            ("32 dwords", "2 dwords", "dwords of code: 4 used, 2 reserved"),
+            ("size 128 bytes", "size 16 bytes", "size: 16 bytes, and 32 dwords among the statistics"),
             ("max_waves 12", "max_waves 16", "max_waves: 16, and the registers and the memory hold 12"),
             (
                 "8 full",

@@ -7,8 +7,9 @@
 
 use ir3_compiler::ir3::{PhysReg, RegClass};
 use ir3_compiler::nir::Shader;
+use ir3_compiler::target::Target;
 use ir3_programs::mesa::Section;
-use ir3_programs::mesa::native::Native;
+use ir3_programs::mesa::native::{Native, other_word};
 use ir3_programs::mesa::shader::LogShader;
 
 /// The lines for entries of the lists of outputs and of inputs, by their names, with the locations
@@ -40,6 +41,15 @@ pub(super) fn of_scratch(shader: &LogShader, nir: &Shader) -> Option<String> {
     let declared = nir.info.scratch_size;
     let size = shader.printed_statistics()?.waves?.pvtmem_size.filter(|&size| size < declared)?;
     Some(format!("nir declares {declared} bytes of scratch memory, `pvtmem_size` is {size}"))
+}
+
+/// A word that differs from the assembly before it.
+pub(super) fn of_words(shader: &LogShader, target: &Target) -> Option<String> {
+    let (listing, assembly) = (shader.listing.as_ref()?, shader.assembly.as_ref()?);
+    let (line, number) = other_word(listing, assembly, target.generation)?;
+    Some(format!(
+        "word {number} of the hex listing (line {line}) is another instruction than the final assembly has there"
+    ))
 }
 
 /// The difference between a line for an entry of a list and the list.

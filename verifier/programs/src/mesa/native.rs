@@ -3,11 +3,13 @@
 //! The words are preceded by the values that the driver puts into the constant file (`@const(c8.x)`, and under
 //! `offsets:` the start of groups of words), and followed by the registers of inputs and outputs by their locations.
 
+use super::input::{FilePosition, InputError};
 use super::{Log, Section, SectionKind};
 use ir3_compiler::ir3::{PhysReg, RegClass};
 use ir3_compiler::machine::listing;
 use ir3_compiler::target::Generation;
 use std::fmt;
+use std::path::Path;
 
 /// An input of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +155,39 @@ impl Log {
 pub fn listed_words(listing: &Section) -> Vec<u64> {
     let code = listing::listings(&listing.text).into_iter().next();
     code.map(|code| code.lines.iter().map(|line| line.word).collect()).unwrap_or_default()
+}
+
+/// The fault of a listing that lost lines: a line whose number is not the one after that of the line before it, or fewer
+/// words than the assembly has.
+pub fn lost_words(path: &Path, listing: &Section, assembly: &Section, generation: Generation) -> Option<InputError> {
+    let all = listing::listings(&listing.text);
+    let lines = &all.first()?.lines;
+    let lost = |line: u32, found: String, expected: usize| {
+        let (line, column) = listing.place(line + 1, 1);
+        let place = FilePosition { path: path.to_owned(), line, column };
+        Some(InputError::LostWords { place, found, expected })
+    };
+    let numbered = lines.iter().enumerate();
+    if let Some((expected, line)) = numbered.into_iter().find(|&(at, line)| line.ip as usize != at) {
+        return lost(line.line, format!("word {}", line.ip), expected);
+    }
+    if assembled_words(assembly, generation).is_ok_and(|words| words.len() > lines.len()) {
+        let again = all.get(1).and_then(|next| next.lines.first());
+        let line = again.or(lines.last())?.line;
+        let found = again.map_or("the end of the listing".to_owned(), |line| format!("word {}", line.ip));
+        return lost(line, found, lines.len());
+    }
+    None
+}
+
+/// The first word of a listing that is another instruction than the assembly has in its place: its line in the log, and
+/// its number. `None` if the assembly cannot be read.
+pub fn other_word(listing: &Section, assembly: &Section, generation: Generation) -> Option<(u32, usize)> {
+    let assembled = assembled_words(assembly, generation).ok()?;
+    let code = listing::listings(&listing.text).into_iter().next()?;
+    let (number, (line, _)) =
+        code.lines.iter().zip(&assembled).enumerate().find(|(_, (line, word))| line.word != **word)?;
+    Some((listing.place(line.line + 1, 1).0, number))
 }
 
 /// The words of the final assembly.

@@ -149,7 +149,7 @@ mod tests {
             (format!("{PROGRAM}// after a\n{PROGRAM}// after\n{PROGRAM}"), 2),
         ] {
             let error = written(&text).expect_err("no pair");
-            assert!(error.contains(&format!("found {found} lines `// after`")), "{error}");
+            assert!(error.contains(&format!("found {found} line")) && error.contains("`// after`"), "{error}");
         }
     }
 

@@ -80,6 +80,10 @@ impl LogShader {
         let assembled = |generation| Some((generation, assembled_words(assembly, generation).ok()?));
         let mut generations: Vec<(Generation, Vec<u64>)> = Generation::ALL.into_iter().filter_map(assembled).collect();
         let listed = self.listing.as_ref().map(listed_words).unwrap_or_default();
+        // Only from a7xx on, instructions have groups of aliases.
+        if self.passes.iter().any(|pass| pass.text.contains("@{")) {
+            generations.retain(|&(generation, _)| generation >= Generation::A7xx);
+        }
         if generations.iter().any(|(_, words)| *words == listed) {
             generations.retain(|(_, words)| *words == listed);
         }

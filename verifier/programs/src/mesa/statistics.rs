@@ -34,6 +34,8 @@ pub struct Waves {
     pub shared_size: Option<u32>,
     /// The nesting depth of divergent branches.
     pub branchstack: Option<u32>,
+    /// The bytes of code that the driver uploads.
+    pub size: Option<u32>,
     /// The number of waves that run at a time.
     pub max_waves: u32,
 }
@@ -165,7 +167,8 @@ pub(super) fn statistics<'a>(sections: impl Iterator<Item = &'a Section>) -> Vec
 fn waves(line: &str) -> Waves {
     let get = |name: &str| {
         let value = line.split(", ").find_map(|item| item.strip_prefix(name)?.strip_prefix(' '));
-        value.and_then(|value| value.parse().ok())
+        // `size 256 bytes` has a unit.
+        value.and_then(|value| value.split(' ').next()?.parse().ok())
     };
     Waves {
         double: get("double_threadsize") == Some(1),
@@ -174,6 +177,7 @@ fn waves(line: &str) -> Waves {
         pvtmem_size: get("pvtmem_size"),
         shared_size: get("shared_size"),
         branchstack: get("branchstack"),
+        size: get("size"),
         max_waves: get("max_waves").unwrap_or(0),
     }
 }
@@ -217,6 +221,7 @@ Native code for unnamed VERT shader (null) with sha1 00:
             pvtmem_size: Some(64),
             shared_size: Some(8192),
             branchstack: Some(3),
+            size: Some(256),
             max_waves: 14,
         };
         assert_eq!(vert.waves, Some(waves));

@@ -100,7 +100,7 @@ impl Whole {
         if !self.not_compared.is_empty() {
             let names: Vec<String> =
                 self.not_compared.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-            output::line(&format!("numbers for the driver that are compared with nothing: {}", names.join(", ")));
+            output::line(&format!("numbers for the driver that are not checked: {}", names.join(", ")));
         }
         for (missing, &count) in &self.missing {
             output::note(&missing.hint(count));

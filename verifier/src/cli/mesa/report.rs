@@ -116,9 +116,7 @@ pub fn title_of(path: &Path, shader: &LogShader, target: &Target) -> String {
 fn say_guess(check: &mut Check, target: &Target) {
     if let (Some(reason), "refuted") = (&mut check.reason, check.verdict) {
         let gpu = target.name;
-        *reason += &format!(
-            " (the log does not name its GPU, {gpu} is a guess from the generation: `--gpu` if it is another)"
-        );
+        *reason += &format!(" (the log does not name its GPU, checked as {gpu}: name it with `--gpu`)");
     }
 }
 
@@ -147,7 +145,7 @@ impl Mesa {
             for (checked, verdict) in all.iter_mut().zip(verdicts) {
                 if let (Verdict::Refuted(_), false) = (&checked.verdict, matches!(verdict, Verdict::Refuted(_))) {
                     let what = format!(
-                        "the log names no GPU: refuted on {}, {} on {}: `--gpu`",
+                        "the log does not name its GPU: refuted on {}, {} on {}; name it with `--gpu`",
                         guess.name,
                         verdict.name(),
                         other.name

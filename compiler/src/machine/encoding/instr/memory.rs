@@ -26,6 +26,9 @@ const fn buffer_dimensions(old_layout: bool) -> u8 {
     if old_layout { BUFFER_DIMENSIONS } else { 1 }
 }
 
+/// The mode of a descriptor after immediate, uniform and nonuniform.
+const UNKNOWN_MODE: u64 = 3;
+
 /// Returns true for instructions whose images are untyped, as buffers are: atomics of a4xx.
 fn has_untyped_images(generation: Generation, name: &str) -> bool {
     generation == Generation::A4xx && name.starts_with("atomic.s.")
@@ -77,6 +80,7 @@ impl Decoder {
             return self.lacks("descriptors of another generation");
         }
         let ty = if encoding.field(FieldName::Type).is_some() { self.ty() } else { Type::U32 };
+        self.fields_without_meaning(form, ty)?;
         let mut attrs = MemoryAttrs { ty: Some(ty), old_layout, ..MemoryAttrs::default() };
         let mut coordinates = 1;
         match form.memory {
@@ -107,6 +111,30 @@ impl Decoder {
             self.data.attrs = Attrs::Shuffle { mode, ty };
         }
         Ok(None)
+    }
+
+    /// Refuses values of fields that nothing in ir3 stands for, so that two words that ir3 does not distinguish are not
+    /// taken for equal.
+    fn fields_without_meaning(&mut self, form: &Form, ty: Type) -> Result<(), DecodeError> {
+        let opcode = self.data.opcode;
+        let is_single = opcode.is_atomic() || opcode == Opcode::Resinfo;
+        if let Some(Field { kind: Kind::Uint(least), bits, .. }) = self.encoding.field(FieldName::Size)
+            && is_single
+            && bits.get(self.word) + least != 1
+        {
+            return self.lacks("access of several elements");
+        }
+        let is_shaped = self.get(FieldName::Typed) != 0 || self.get(FieldName::Dimensions) != 0;
+        if form.memory != Memory::Attribute && is_shaped {
+            return self.lacks("access with dimensions to memory without them");
+        }
+        if (opcode.is_atomic() || opcode == Opcode::Stc) && matches!(ty, Type::U8 | Type::U8In32) {
+            return self.lacks("access of bytes");
+        }
+        if opcode != Opcode::Shfl && self.get(FieldName::Mode) == UNKNOWN_MODE {
+            return self.unknown(FieldName::Mode);
+        }
+        Ok(())
     }
 
     /// Adds the result and the sources.
@@ -190,7 +218,11 @@ impl Decoder {
     fn shape(&self, attrs: &mut MemoryAttrs) -> Result<u32, DecodeError> {
         let dimensions = (self.get(FieldName::Dimensions) + 1) as u8;
         let untyped_image = has_untyped_images(self.generation, self.encoding.name) && dimensions < BUFFER_DIMENSIONS;
-        let is_image = self.get(FieldName::Typed) != 0 || untyped_image;
+        let is_typed = self.get(FieldName::Typed) != 0;
+        if is_typed && has_untyped_images(self.generation, self.encoding.name) {
+            return self.lacks("typed access");
+        }
+        let is_image = is_typed || untyped_image;
         attrs.space = Some(if is_image { AddressSpace::Image } else { AddressSpace::Ssbo });
         let is_access_of_buffer = !is_image && self.data.opcode != Opcode::Resinfo;
         if is_access_of_buffer && dimensions != buffer_dimensions(attrs.old_layout) {

@@ -25,7 +25,7 @@ use ir3_programs::input::natives;
 use ir3_programs::input::programs::read_nir;
 use ir3_programs::mesa::damage;
 use ir3_programs::mesa::mesa_counts;
-use ir3_programs::mesa::native::Native;
+use ir3_programs::mesa::native::{Native, lost_words};
 use ir3_programs::mesa::shader::LogShader;
 use ir3_programs::mesa::{FilePosition, InputError};
 use std::path::Path;
@@ -275,7 +275,15 @@ fn remove_barriers(state: &mut State<'_>) {
 }
 
 fn read_final_code(state: &mut State<'_>) {
-    state.native = native(state.shader, state.shader.listing.as_ref(), state.target);
+    let State { path, shader, target, .. } = *state;
+    let listing = shader.listing.as_ref();
+    let lost = listing.zip(shader.assembly.as_ref());
+    let lost = lost.and_then(|(listing, assembly)| lost_words(path, listing, assembly, target.generation));
+    if let Some(error) = &lost {
+        state.unread += 1;
+        state.problems.push(error.to_string());
+    }
+    state.native = native(shader, listing.filter(|_| lost.is_none()), target);
     let missing = state.native.as_ref().map(Native::missing_constants);
     state.lacks_constants = !matches!(missing, Ok(None));
     if let Ok(Some(missing)) = missing {
@@ -344,7 +352,9 @@ fn compare_lists(state: &mut State<'_>) {
     if let Some(why) = lists.first() {
         refuse_lists(state, why);
     }
-    state.contradictions.extend(lists.into_iter().chain(scratch).map(Contradiction::of_lists));
+    let words = statements::of_words(state.shader, state.target);
+    let all = lists.into_iter().chain(scratch).chain(words);
+    state.contradictions.extend(all.map(Contradiction::of_lists));
 }
 
 /// Refuses the comparisons for which the lists after the code pair inputs and outputs: those with nir and with the

@@ -27,7 +27,7 @@ impl fmt::Display for FilePosition {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is no such path.
-    #[error("{path}: found no such file or folder, expected a .nir, .ir3 or .log file, or a folder of them", path = path.display())]
+    #[error("{path}: found no such file or folder, expected a program, a log, or a folder of them", path = path.display())]
     Missing {
         /// The path.
         path: PathBuf,
@@ -47,7 +47,12 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The file does not have two programs.
-    #[error("{path}: found {found} lines `// after`, expected one between two programs, or a name for each of several pairs (`// after NAME`, `// pair NAME`)", path = path.display())]
+    #[error(
+        "{path}: found {found} line{s} `// after`, expected two files, or one with a line `// after` between two programs \
+         (a name for each of several: `// after NAME`, `// pair NAME`)",
+        path = path.display(),
+        s = plural(*found as usize)
+    )]
     NoPair {
         /// The file.
         path: PathBuf,
@@ -223,6 +228,16 @@ pub enum InputError {
         section: String,
         /// The lines of the two shaders.
         shaders: [u32; 2],
+    },
+    /// A listing of words that lacks lines.
+    #[error("{place}: lines of the hex listing are lost: found {found}, expected word {expected}")]
+    LostWords {
+        /// The line after the lost ones.
+        place: FilePosition,
+        /// What was found.
+        found: String,
+        /// The number of the word that was expected.
+        expected: usize,
     },
     /// A log whose lines are wrapped.
     #[error(

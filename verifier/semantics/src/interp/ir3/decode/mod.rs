@@ -550,7 +550,9 @@ impl Decoder<'_> {
     }
 
     fn input(&mut self, data: &InstrData) -> Result {
-        let Attrs::Input(Some(kind)) = data.attrs else { return Err("which input it is is not known".to_owned()) };
+        let Attrs::Input(Some(kind)) = data.attrs else {
+            return Err("the text does not say which input it reads (in a log, the list of inputs after the final assembly does)".to_owned());
+        };
         let dst = self.dst(data, 0)?;
         for k in dst.mask.components() {
             let write = self.slots.write(dst, k)?;

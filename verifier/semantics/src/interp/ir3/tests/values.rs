@@ -247,7 +247,7 @@ fn an_input_must_be_known() {
     code.end(&[]);
     assert_eq!(
         code.refused(),
-        "block 0, instruction 0: the interpreter does not support `_meta:in`: which input it is is not known"
+        "block 0, instruction 0: the interpreter does not support `_meta:in`: the text does not say which input it reads (in a log, the list of inputs after the final assembly does)"
     );
 }
 

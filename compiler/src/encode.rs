@@ -14,7 +14,7 @@
 //! - the lanes of a `kill` that go on as helpers, those of a `demote`: the driver sets whether there are any.
 
 use crate::ir3::{Attrs, InstrData, Opcode, Place, Program, SrcOperand};
-use crate::machine::{Code, CodeError};
+use crate::machine::{Code, CodeError, CodeInstr};
 use crate::target::Target;
 
 /// Encodes a program after legalization and decodes the words.
@@ -22,13 +22,14 @@ use crate::target::Target;
 /// # Errors
 /// If the program is not final, or has an operand that does not fit into its field.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), CodeError> {
-    let code = Code::from_program(program)?;
+    let mut code = Code::from_program(program)?;
     let words = code.encode(target.generation)?;
-    let mut decoded = Code::decode(target.generation, &words, code.interface)?;
-    for (after, before) in decoded.instrs.values_mut().zip(code.instrs.values()) {
-        describe(&mut after.data, &before.data);
+    for (ip, instr) in &mut code.instrs {
+        let mut decoded = CodeInstr::decode(target.generation, &words, ip)?;
+        describe(&mut decoded.data, &instr.data);
+        *instr = decoded;
     }
-    *program = decoded.into_program()?;
+    *program = code.into_program()?;
     Ok(())
 }
 

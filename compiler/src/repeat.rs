@@ -28,9 +28,12 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
             let merged = out
                 .last()
                 .and_then(|&last| merge(program, target, &program.instrs[last], &program.instrs[instr], counter));
-            match (merged, out.last()) {
-                (Some(merged), Some(&last)) => program.instrs[last] = merged,
-                _ => out.push(instr),
+            if let Some(merged) = merged
+                && let Some(&last) = out.last()
+            {
+                program.instrs[last] = merged;
+            } else {
+                out.push(instr);
             }
         }
         if !program.blocks[block].keeps.is_empty() {

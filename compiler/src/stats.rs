@@ -208,9 +208,10 @@ impl Stats {
         let span = mask.span().max(1) - 1;
         let last = match *place {
             Place::Relative { offset, size } => (i32::from(offset) + i32::from(size)).max(1) as u32 - 1,
-            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
-                (i32::from(base.0) + i32::from(offset)).max(0) as u32 + span
-            }
+            Place::Array(ArrayAccess { base, offset, .. }) => match base.expand() {
+                Some(base) => (i32::from(base.0) + i32::from(offset)).max(0) as u32 + span,
+                None => return,
+            },
             _ => match place.reg() {
                 Some(reg) => u32::from(reg.0) + span,
                 None => return,

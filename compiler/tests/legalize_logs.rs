@@ -46,8 +46,7 @@ fn code(program: &Program, nops: bool) -> Vec<(InstrData, Option<i32>)> {
         if matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Ldlv) {
             data.srcs.remove(0);
         }
-        data.false_deps.clear();
-        data.link = Default::default();
+        data.unconstrain();
         let marks = OperandFlags::KILL | OperandFlags::FIRST_KILL | OperandFlags::UNUSED;
         data.srcs.iter_mut().for_each(|src| src.flags -= marks);
         data.dsts.iter_mut().for_each(|dst| dst.flags -= marks);

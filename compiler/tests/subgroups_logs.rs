@@ -14,8 +14,8 @@ type Shape = (Vec<InstrData>, Vec<usize>, Option<bool>);
 fn shape(program: &Program) -> Vec<Shape> {
     let place = |block: Block| program.layout.iter().position(|&other| other == block).unwrap();
     let instr = |data: &InstrData| {
-        let mut data = InstrData { link: Default::default(), ..data.clone() };
-        data.false_deps.clear();
+        let mut data = data.clone();
+        data.unconstrain();
         let marks = OperandFlags::KILL | OperandFlags::FIRST_KILL | OperandFlags::UNUSED | OperandFlags::TIED;
         data.srcs.iter_mut().for_each(|src| src.flags -= marks);
         data.dsts.iter_mut().for_each(|dst| dst.flags -= marks | OperandFlags::EARLY_CLOBBER);

@@ -504,7 +504,8 @@ fn neighbours(kinds: [NeighbourKind; 2]) -> Program {
     let predicate = b.compare(Opcode::CmpsS, Condition::Lt, RegClass::PREDICATE, x, y);
     let predicate = b.src(predicate);
     let memory = |space| Attrs::Memory(MemoryAttrs { space: Some(space), ..Default::default() });
-    let element = Place::Array(ArrayAccess { array, offset: 1, relative: false, value: None, base: None });
+    let element =
+        Place::Array(ArrayAccess { array, offset: 1, relative: false, value: None.into(), base: None.into() });
     let read = Src::new(SrcOperand::Place(element), RegClass::FULL, WriteMask::SCALAR);
     let mut outputs = Vec::new();
     for (kind, input) in kinds.into_iter().zip([x, y]) {

@@ -146,7 +146,7 @@ pub fn insert(program: &mut Program, target: &Target) {
     let mut out = Vec::new();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
-        let list = std::mem::take(&mut program.blocks[block].instrs);
+        let mut list = std::mem::take(&mut program.blocks[block].instrs);
         out.clear();
         for &instr in &list {
             let mut delay = delays.before(instr);
@@ -178,7 +178,8 @@ pub fn insert(program: &mut Program, target: &Target) {
                 out.push(nop(delays.after(instr)));
             }
         }
-        program.blocks[block].instrs.clone_from(&out);
+        list.clone_from(&out);
+        program.blocks[block].instrs = list;
     }
 }
 
@@ -271,7 +272,7 @@ impl<'a> Scoreboard<'a> {
             program,
             target,
             ready: vec![Ready::default(); usize::from(ADDRESSES.end)],
-            touched: Vec::new(),
+            touched: Vec::with_capacity(usize::from(ADDRESSES.end)),
             cycle: 0,
         }
     }
@@ -491,11 +492,11 @@ impl Slots {
                 let (first, count) = register_set::around(offset, size);
                 (first, count, true)
             }
-            Place::Array(ArrayAccess { base: Some(base), array, relative: true, .. }) => {
-                (i32::from(base.0), u32::from(program.arrays[array].length), true)
+            Place::Array(ArrayAccess { base, array, relative: true, .. }) => {
+                (i32::from(base.expand()?.0), u32::from(program.arrays[array].length), true)
             }
-            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
-                (i32::from(base.0) + i32::from(offset), span, false)
+            Place::Array(ArrayAccess { base, offset, .. }) => {
+                (i32::from(base.expand()?.0) + i32::from(offset), span, false)
             }
             _ => (i32::from(place.reg()?.0), span, false),
         };

@@ -282,7 +282,7 @@ pub fn fold(
                     }
                     src.mask.0 &= !(1 << at);
                 }
-                numbers.push(number);
+                *numbers = numbers.iter().copied().chain([number]).collect();
                 data.srcs.push(Src { flags: OperandFlags::ALIAS | OperandFlags::FIRST_ALIAS, ..src });
             }
         }

@@ -319,11 +319,14 @@ impl<'a> Renumbering<'a> {
             Attrs::None | Attrs::Branch { target: None } => default_attrs(data.opcode),
             attrs => attrs,
         };
-        data.false_deps = data.false_deps.iter().filter_map(|&dep| self.instrs[dep]).collect();
-        data.link = match data.link {
-            RepeatLink::After(previous) => self.instrs[previous].map_or(RepeatLink::First, RepeatLink::After),
-            link => link,
-        };
+        if data.is_constrained() {
+            data.constrain(|it| {
+                it.false_deps = it.false_deps.iter().filter_map(|&dep| self.instrs[dep]).collect();
+                if let RepeatLink::After(previous) = it.link {
+                    it.link = self.instrs[previous].map_or(RepeatLink::First, RepeatLink::After);
+                }
+            });
+        }
         self.new.instrs[new] = data;
         Some(())
     }
@@ -336,10 +339,9 @@ impl<'a> Renumbering<'a> {
             Place::Reg(r) => Place::Reg(reg(r)),
             Place::Array(mut access) => {
                 access.array = self.arrays[access.array]?;
-                access.value = match access.value {
-                    Some(value) => Some(self.values[value]?),
-                    None => None,
-                };
+                if let Some(value) = access.value.expand() {
+                    access.value = self.values[value]?.into();
+                }
                 Place::Array(access)
             }
             relative @ Place::Relative { .. } => relative,

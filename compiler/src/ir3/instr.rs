@@ -436,7 +436,7 @@ pub enum Attrs {
         target: Option<Block>,
     },
     /// `end`, `chmask`: the index of the program's output that each source is.
-    Outputs(SmallVec<[u16; 4]>),
+    Outputs(Box<[u16]>),
     /// `_meta:in`; `None` if the text does not specify the input.
     Input(Option<InputKind>),
     /// The attributes of texture instructions (cat5).
@@ -500,6 +500,15 @@ pub enum RepeatLink {
     After(Instr),
 }
 
+/// The order that an instruction keeps besides that of its operands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constraints {
+    /// Instructions that must precede this one without a data dependency.
+    pub false_deps: Vec<Instr>,
+    /// Repeat group.
+    pub link: RepeatLink,
+}
+
 /// An instruction.
 #[derive(Debug, PartialEq)]
 pub struct InstrData {
@@ -517,11 +526,11 @@ pub struct InstrData {
     pub srcs: SmallVec<[Src; 3]>,
     /// Attributes of the opcode.
     pub attrs: Attrs,
-    /// Instructions that must precede this one without a data dependency.
-    pub false_deps: SmallVec<[Instr; 0]>,
-    /// Repeat group.
-    pub link: RepeatLink,
+    /// `None` without constraints. Only programs that are read have some: passes create none.
+    pub constraints: Option<Box<Constraints>>,
 }
+
+const _: () = assert!(size_of::<Attrs>() == 24 && size_of::<InstrData>() == 152);
 
 /// Written by hand, for speed: a derived one copies operand by operand.
 impl Clone for InstrData {
@@ -534,8 +543,7 @@ impl Clone for InstrData {
             dsts: SmallVec::from_slice(&self.dsts),
             srcs: SmallVec::from_slice(&self.srcs),
             attrs: self.attrs.clone(),
-            false_deps: SmallVec::from_slice(&self.false_deps),
-            link: self.link,
+            constraints: self.constraints.clone(),
         }
     }
 }
@@ -569,9 +577,35 @@ impl InstrData {
             dsts: SmallVec::new(),
             srcs: SmallVec::new(),
             attrs: Attrs::None,
-            false_deps: SmallVec::new(),
-            link: RepeatLink::None,
+            constraints: None,
         }
+    }
+
+    /// Instructions that must precede this one without a data dependency.
+    pub fn false_deps(&self) -> &[Instr] {
+        self.constraints.as_ref().map_or(&[], |constraints| &constraints.false_deps)
+    }
+
+    /// Repeat group.
+    pub fn link(&self) -> RepeatLink {
+        self.constraints.as_ref().map_or(RepeatLink::None, |constraints| constraints.link)
+    }
+
+    /// Returns true if it has false dependencies or is in a repeat group.
+    pub const fn is_constrained(&self) -> bool {
+        self.constraints.is_some()
+    }
+
+    /// Changes the false dependencies and the repeat group.
+    pub fn constrain(&mut self, change: impl FnOnce(&mut Constraints)) {
+        let mut constraints = self.constraints.take().unwrap_or_default();
+        change(&mut constraints);
+        self.constraints = Some(constraints).filter(|constraints| **constraints != Constraints::default());
+    }
+
+    /// Removes the false dependencies, and the instruction from its repeat group.
+    pub fn unconstrain(&mut self) {
+        self.constraints = None;
     }
 
     /// The form of the opcode: that of a4xx and a5xx for an instruction with the old layout.

@@ -36,15 +36,15 @@ pub use aliases::AliasScope;
 pub use builder::Builder;
 pub use code_order::CodeOrder;
 pub use instr::{
-    AddressSpace, Attrs, Condition, InputKind, InstrData, InstrFlags, MemoryAttrs, RepeatLink, Round, ShuffleMode,
-    SystemValue, TextureAttrs, Type,
+    AddressSpace, Attrs, Condition, Constraints, InputKind, InstrData, InstrFlags, MemoryAttrs, RepeatLink, Round,
+    ShuffleMode, SystemValue, TextureAttrs, Type,
 };
 pub use opcode::{Category, Latency, Opcode};
 pub use operand::{
     ArrayAccess, Dst, Mods, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
 pub use program::{
-    Array, ArrayData, Block, BlockData, ConstLayout, DriverParam, Instr, Output, Program, ResourceWords, ShaderStage,
-    Value, ValueData,
+    Array, ArrayData, Block, BlockData, ConstLayout, DriverParam, Instr, MAX_ARRAYS, Output, Program, ResourceWords,
+    ShaderStage, Value, ValueData,
 };
 pub use workload::{branchstack, workload};

@@ -2,6 +2,7 @@
 
 use super::{Array, Value};
 use bitflags::bitflags;
+use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 use std::fmt;
 
 /// A register file of the machine.
@@ -111,6 +112,17 @@ impl fmt::Debug for PhysReg {
     }
 }
 
+/// An optional register takes two bytes.
+impl ReservedValue for PhysReg {
+    fn reserved_value() -> Self {
+        Self(u16::MAX)
+    }
+
+    fn is_reserved_value(&self) -> bool {
+        self.0 == u16::MAX
+    }
+}
+
 /// The components that an operand covers: bit `i` is component `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WriteMask(pub u32);
@@ -151,9 +163,9 @@ pub struct ArrayAccess {
     pub relative: bool,
     /// The version of the whole array (SSA) that is written (destination) or read (source). `None` before
     /// `array_to_ssa` has run, or if no version reaches this use.
-    pub value: Option<Value>,
+    pub value: PackedOption<Value>,
     /// The first register of the array, after allocation.
-    pub base: Option<PhysReg>,
+    pub base: PackedOption<PhysReg>,
 }
 
 /// The location of a register operand.
@@ -178,19 +190,19 @@ pub enum Place {
 
 impl Place {
     /// The SSA value, if any.
-    pub const fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<Value> {
         match self {
             Self::Value(v) | Self::Assigned(v, _) => Some(*v),
-            Self::Array(access) => access.value,
+            Self::Array(access) => access.value.expand(),
             Self::Reg(_) | Self::Relative { .. } => None,
         }
     }
 
     /// The physical register, if it is known.
-    pub const fn reg(&self) -> Option<PhysReg> {
+    pub fn reg(&self) -> Option<PhysReg> {
         match self {
             Self::Assigned(_, r) | Self::Reg(r) => Some(*r),
-            Self::Array(access) => access.base,
+            Self::Array(access) => access.base.expand(),
             Self::Value(_) | Self::Relative { .. } => None,
         }
     }
@@ -273,6 +285,8 @@ pub enum SrcOperand {
     Undef,
 }
 
+const _: () = assert!(size_of::<SrcOperand>() == 12 && size_of::<Src>() == 24);
+
 /// A source operand: a register, a constant or an immediate, with modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Src {
@@ -295,7 +309,7 @@ impl Dst {
     }
 
     /// The SSA value that it defines, if any.
-    pub const fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<Value> {
         self.place.value()
     }
 }
@@ -336,7 +350,7 @@ impl Src {
     }
 
     /// The SSA value that it reads, if any.
-    pub const fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<Value> {
         match &self.operand {
             SrcOperand::Place(place) => place.value(),
             _ => None,

@@ -25,8 +25,11 @@ entity_impl!(Value, "ssa_");
 
 /// An array of registers that is indexed with `a0.x`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Array(u32);
-entity_impl!(Array, "array");
+pub struct Array(u16);
+entity_impl!(Array, "array", i, Self(u16::try_from(i).expect("at most 65536 arrays")), u32::from(i.0));
+
+/// The maximum number of arrays of a program that is read or selected.
+pub const MAX_ARRAYS: usize = 1 << 15;
 
 words! {
     /// The stage of a shader.

@@ -73,13 +73,12 @@ fn for_each_word(
             let (first, count) = around(offset, size);
             range(first, count);
         }
-        Place::Array(ArrayAccess { array, base: Some(base), relative: true, .. }) => {
-            range(i32::from(base.0), u32::from(program.arrays[array].length));
-        }
-        Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
-            range(i32::from(base.0) + i32::from(offset), mask.span());
-        }
-        Place::Array(ArrayAccess { base: None, .. }) | Place::Value(_) => {}
+        Place::Array(ArrayAccess { array, base, relative, offset, .. }) => match base.expand() {
+            Some(base) if relative => range(i32::from(base.0), u32::from(program.arrays[array].length)),
+            Some(base) => range(i32::from(base.0) + i32::from(offset), mask.span()),
+            None => {}
+        },
+        Place::Value(_) => {}
     }
 }
 

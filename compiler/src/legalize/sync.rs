@@ -50,10 +50,12 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
     }
     let flags = waits.flags;
+    let mut out = Vec::new();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
-        let mut out = Vec::with_capacity(program.blocks[block].instrs.len());
-        for instr in std::mem::take(&mut program.blocks[block].instrs) {
+        let mut list = std::mem::take(&mut program.blocks[block].instrs);
+        out.clear();
+        for &instr in &list {
             let data = &mut program.instrs[instr];
             data.flags -= InstrFlags::SS | InstrFlags::SY;
             data.flags |= flags[instr];
@@ -68,7 +70,8 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
                 out.push(waiting_nop(program));
             }
         }
-        program.blocks[block].instrs = out;
+        list.clone_from(&out);
+        program.blocks[block].instrs = list;
     }
 }
 
@@ -85,40 +88,35 @@ fn carries_ss(opcode: Opcode) -> bool {
 /// The pending registers at a point of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
-    /// Results that `(ss)` waits for.
-    ss: RegisterSet,
-    /// Results that `(sy)` waits for.
-    sy: RegisterSet,
-    /// Full results of the scalar ALU: readers of their halves wait, and all outside of the scalar ALU.
-    scalar_full: RegisterSet,
-    /// Half results of the scalar ALU.
-    scalar_half: RegisterSet,
-    /// Registers that may still be read; `(ss)` ends that.
-    read_ss: RegisterSet,
-    /// Registers that may still be read; `(ss)` and `(sy)` end that.
-    read_any: RegisterSet,
-    /// Registers that the scalar ALU may still read; it waits for itself.
-    read_scalar: RegisterSet,
+    /// The sets of [`Present`], each at the number of its bit.
+    sets: [RegisterSet; Present::all().bits().count_ones() as usize],
+    /// The sets that are not empty.
+    present: Present,
     /// The constant file is being written.
     consts: bool,
     /// The last instruction was a barrier.
     barrier: bool,
     /// Varyings are being read from local memory.
     varyings: bool,
-    /// The sets that are not empty.
-    present: Present,
 }
 
 bitflags! {
     /// Sets of [`Pending`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Present: u8 {
+        /// Results that `(ss)` waits for.
         const SS = 1;
+        /// Results that `(sy)` waits for.
         const SY = 1 << 1;
+        /// Full results of the scalar ALU: readers of their halves wait, and all outside of the scalar ALU.
         const SCALAR_FULL = 1 << 2;
+        /// Half results of the scalar ALU.
         const SCALAR_HALF = 1 << 3;
+        /// Registers that may still be read; `(ss)` ends that.
         const READ_SS = 1 << 4;
+        /// Registers that may still be read; `(ss)` and `(sy)` end that.
         const READ_ANY = 1 << 5;
+        /// Registers that the scalar ALU may still read; it waits for itself.
         const READ_SCALAR = 1 << 6;
     }
 }
@@ -126,27 +124,11 @@ bitflags! {
 impl Pending {
     /// One of the sets.
     const fn set(&self, set: Present) -> &RegisterSet {
-        match set {
-            Present::SS => &self.ss,
-            Present::SY => &self.sy,
-            Present::SCALAR_FULL => &self.scalar_full,
-            Present::SCALAR_HALF => &self.scalar_half,
-            Present::READ_SS => &self.read_ss,
-            Present::READ_ANY => &self.read_any,
-            _ => &self.read_scalar,
-        }
+        &self.sets[set.bits().trailing_zeros() as usize]
     }
 
     const fn set_mut(&mut self, set: Present) -> &mut RegisterSet {
-        match set {
-            Present::SS => &mut self.ss,
-            Present::SY => &mut self.sy,
-            Present::SCALAR_FULL => &mut self.scalar_full,
-            Present::SCALAR_HALF => &mut self.scalar_half,
-            Present::READ_SS => &mut self.read_ss,
-            Present::READ_ANY => &mut self.read_any,
-            _ => &mut self.read_scalar,
-        }
+        &mut self.sets[set.bits().trailing_zeros() as usize]
     }
 
     /// Returns true if one of the sets has one of these registers.
@@ -180,12 +162,17 @@ impl Pending {
 
     /// Waits for everything that `(ss)` waits for.
     fn apply_ss(&mut self) {
-        *self = Self { sy: self.sy, present: self.present & Present::SY, ..Self::default() };
+        self.clear(!Present::SY);
+        (self.consts, self.barrier, self.varyings) = (false, false, false);
     }
 
     fn apply_sy(&mut self) {
-        (self.sy, self.read_any) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
-        self.present -= Present::SY | Present::READ_ANY;
+        self.clear(Present::SY | Present::READ_ANY);
+    }
+
+    fn clear(&mut self, sets: Present) {
+        (self.present & sets).iter().for_each(|set| *self.set_mut(set) = RegisterSet::EMPTY);
+        self.present -= sets;
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::ir3::{
     Attrs, Block, ConstLayout, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Output, Place,
-    Program, RepeatLink, ShaderStage, Src, SrcOperand,
+    Program, ShaderStage, Src, SrcOperand,
 };
 use crate::maps::map_of;
 use cranelift_entity::packed_option::PackedOption;
@@ -172,7 +172,8 @@ impl<'a> Flatten<'a> {
     fn instr(&mut self, block: Block, instr: Instr) -> Result<()> {
         let data = &self.program.instrs[instr];
         let place = || format!("{instr} (`{}`)", data.opcode);
-        let mut data = bare(data).map_err(|what| CodeError::new(place(), what))?;
+        let mut data = data.clone();
+        strip(&mut data).map_err(|what| CodeError::new(place(), what))?;
         match data.opcode {
             Opcode::Input | Opcode::TexPrefetch if block != self.program.entry() => {
                 return Err(CodeError::new(place(), "a value that is there from the start, not in the first block"));
@@ -218,9 +219,9 @@ impl<'a> Flatten<'a> {
         let srcs = std::mem::take(&mut data.srcs);
         let indices = match std::mem::take(&mut data.attrs) {
             Attrs::Outputs(indices) => indices,
-            _ => SmallVec::new(),
+            _ => Box::default(),
         };
-        data.attrs = Attrs::Outputs(SmallVec::new());
+        data.attrs = Attrs::Outputs(Box::default());
         if !indices.is_empty() && indices.len() != srcs.len() {
             return Err(format!("{} sources for {} outputs", srcs.len(), indices.len()));
         }
@@ -269,11 +270,9 @@ pub(super) const fn needs_target(opcode: Opcode) -> bool {
     opcode.is_branch() || matches!(opcode, Opcode::Jump | Opcode::Call)
 }
 
-/// The instruction without the attributes that only the compiler uses, with physical registers only.
-fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
-    let mut data = data.clone();
-    data.false_deps.clear();
-    data.link = RepeatLink::None;
+/// Removes the attributes that only the compiler uses; an error if an operand has no physical register.
+fn strip(data: &mut InstrData) -> std::result::Result<(), String> {
+    data.unconstrain();
     data.flags -= InstrFlags::UNUSED;
     // A write to one element of an array keeps the others; the hardware does so without a source.
     if let Some(Place::Relative { .. }) = data.dsts.first().map(|dst| dst.place) {
@@ -292,7 +291,7 @@ fn bare(data: &InstrData) -> std::result::Result<InstrData, String> {
             SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) => {}
         }
     }
-    Ok(data)
+    Ok(())
 }
 
 fn physical(place: Place) -> std::result::Result<Place, String> {

@@ -29,19 +29,25 @@ impl Code {
     /// leaves the code.
     pub fn decode(generation: Generation, words: &[u64], interface: Interface) -> Result<Self, CodeError> {
         let mut instrs = PrimaryMap::with_capacity(words.len());
-        for (position, &word) in words.iter().enumerate() {
-            let ip = Ip::new(position);
-            let error = |error: DecodeError| CodeError::new(ip, error.to_string());
-            let decoded = encoding::decode(generation, word).map_err(error)?;
-            let target = match decoded.distance.map(|distance| position as i64 + i64::from(distance)) {
-                Some(target) if (0..words.len() as i64).contains(&target) => Some(Ip::new(target as usize)),
-                Some(target) => {
-                    return Err(CodeError::new(ip, format!("a branch to {target}, and the code ends before it")));
-                }
-                None => None,
-            };
-            instrs.push(CodeInstr { data: decoded.data, target });
+        for position in 0..words.len() {
+            instrs.push(CodeInstr::decode(generation, words, Ip::new(position))?);
         }
         Ok(Self { instrs, interface })
+    }
+}
+
+impl CodeInstr {
+    /// Decodes one of the words.
+    pub(crate) fn decode(generation: Generation, words: &[u64], ip: Ip) -> Result<Self, CodeError> {
+        let error = |error: DecodeError| CodeError::new(ip, error.to_string());
+        let decoded = encoding::decode(generation, words[ip.index()]).map_err(error)?;
+        let target = match decoded.distance.map(|distance| ip.index() as i64 + i64::from(distance)) {
+            Some(target) if (0..words.len() as i64).contains(&target) => Some(Ip::new(target as usize)),
+            Some(target) => {
+                return Err(CodeError::new(ip, format!("a branch to {target}, and the code ends before it")));
+            }
+            None => None,
+        };
+        Ok(Self { data: decoded.data, target })
     }
 }

@@ -15,6 +15,7 @@
 use super::{Bindings, Rewriter, Rule, Table, Term};
 use crate::nir::{AluSrc, Def, Function, Instr, InstrData, Op, Property};
 use cranelift_entity::EntitySet;
+use std::sync::LazyLock;
 
 use Op::{
     B2i32, I2i64, Iadd, Iadd64Split2Hi, Iadd64Split2Lo, Iadd64Split3Hi, Iadd64Split3Lo, Iadd64Split4Hi, Iadd64Split4Lo,
@@ -209,11 +210,22 @@ struct Match {
     def: Def,
 }
 
+/// By operation: true if a rule may match it.
+static ROOTS: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let mut roots = vec![false; Op::ALL.len()];
+    for rule in Table::SplitAdditions.rules().iter().chain(Table::FewerWords.rules()) {
+        if let Term::Op(op, _) = rule.from {
+            roots[op as usize] = true;
+        }
+    }
+    roots
+});
+
 /// The first rule that matches a scalar instruction.
 fn matching(function: &Function, instr: Instr) -> Option<Match> {
     let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
     let def = alu.def;
-    if function.defs[def].num_components != 1 {
+    if function.defs[def].num_components != 1 || !ROOTS[alu.op as usize] {
         return None;
     }
     let simpler = Table::FewerWords.rules().iter().filter(|_| is_half(alu.op));

@@ -20,9 +20,9 @@ pub fn run(program: &mut Program) {
         let list = &mut program.blocks[block].instrs;
         list.retain(|&instr| needed.contains(instr));
         for &instr in &*list {
-            let deps = &mut program.instrs[instr].false_deps;
-            if !deps.is_empty() {
-                deps.retain(|dep| needed.contains(*dep));
+            let data = &mut program.instrs[instr];
+            if data.is_constrained() {
+                data.constrain(|it| it.false_deps.retain(|&dep| needed.contains(dep)));
             }
         }
     }

@@ -30,6 +30,7 @@ use crate::maps::map_of;
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use smallvec::SmallVec;
 
 /// Moves uniform computation to the scalar ALU, and computes the program's physical edges.
 pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
@@ -42,7 +43,9 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     }
     if target.has_shared_regfile {
         let chosen = Choice::new(program, target, &uniformity, counter).chosen;
-        Rewrite::new(program, &uniformity, chosen, counter).run();
+        if chosen.values().any(|&chosen| chosen) {
+            Rewrite::new(program, &uniformity, chosen, counter).run();
+        }
     }
     reconvergence::run(program);
 }
@@ -282,7 +285,7 @@ struct Rewrite<'a> {
     /// The copy of a value in the other register file.
     copies: SecondaryMap<Value, PackedOption<Value>>,
     /// The instructions to insert after each instruction.
-    after: SecondaryMap<Instr, Vec<Instr>>,
+    after: SecondaryMap<Instr, SmallVec<[Instr; 1]>>,
 }
 
 impl<'a> Rewrite<'a> {
@@ -292,7 +295,8 @@ impl<'a> Rewrite<'a> {
         chosen: SecondaryMap<Value, bool>,
         counter: &'a Counter,
     ) -> Self {
-        Self { program, uniformity, counter, chosen, copies: SecondaryMap::new(), after: SecondaryMap::new() }
+        let (copies, after) = (map_of(program.values.len()), map_of(program.instrs.len()));
+        Self { program, uniformity, counter, chosen, copies, after }
     }
 
     fn run(mut self) {
@@ -380,16 +384,16 @@ impl<'a> Rewrite<'a> {
             return;
         }
         let mut out = Vec::with_capacity(list.len() + 8);
-        let mut deferred = Vec::new();
+        let mut deferred = SmallVec::<[Instr; 1]>::new();
         for &instr in list {
             if matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input) {
                 out.push(instr);
                 deferred.append(&mut self.after[instr]);
                 continue;
             }
-            out.append(&mut deferred);
+            out.extend(deferred.drain(..));
             out.push(instr);
-            out.append(&mut self.after[instr]);
+            out.extend(self.after[instr].drain(..));
         }
         self.program.blocks[block].instrs = out;
     }

@@ -16,26 +16,39 @@
 use crate::arms::{Arm, Counter};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
-    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, RepeatLink,
-    SrcOperand, Value,
+    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, SrcOperand,
+    Value,
 };
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
-use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 /// The maximum number of candidates that an instruction is compared with: those of blocks that do not dominate it count
 /// too.
 const LOOKS: usize = 16;
 
+/// An instruction that later ones are compared with.
+struct Candidate {
+    block: Block,
+    instr: Instr,
+    /// The index of the one before it with the same hash.
+    before: u32,
+    /// The number of those before it with the same hash.
+    rank: u32,
+}
+
+const NO_CANDIDATE: u32 = u32::MAX;
+
 /// Removes instructions that compute the same value as an earlier one.
 pub fn run(program: &mut Program, counter: &Counter) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
     let count = program.instruction_count();
-    let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::with_capacity_and_hasher(count, FxBuildHasher);
+    // The last candidate of each hash, and all candidates.
+    let mut last_of = FxHashMap::<u64, u32>::with_capacity_and_hasher(count, FxBuildHasher);
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(count);
     // The values that replace the results of removed instructions.
     let mut same: SecondaryMap<Value, PackedOption<Value>> = map_of(program.values.len());
     let mut any = false;
@@ -66,17 +79,21 @@ pub fn run(program: &mut Program, counter: &Counter) {
             }
             writers -= usize::from(data.opcode.writes_consts());
             let Some(value) = numbered(data, writers > 0) else { return true };
-            let candidates = known.entry(hash(data)).or_default();
-            if candidates.len() > LOOKS {
+            let last = last_of.entry(hash(data)).or_insert(NO_CANDIDATE);
+            let before = candidates.get(*last as usize);
+            let rank = before.map_or(0, |before| before.rank + 1);
+            if rank as usize > LOOKS {
                 counter.count(Arm::NumberLooks);
             }
-            let found = candidates.iter().rev().take(LOOKS).find(|&&(before, other)| {
-                let near = before == block || worth_keeping(data) && dominators.dominates(before, block);
-                near && is_same(data, &program.instrs[other])
+            let chain = std::iter::successors(before, |candidate| candidates.get(candidate.before as usize));
+            let found = chain.take(LOOKS).find(|candidate| {
+                let near =
+                    candidate.block == block || worth_keeping(data) && dominators.dominates(candidate.block, block);
+                near && is_same(data, &program.instrs[candidate.instr])
             });
             let compares = matches!(data.attrs, Attrs::Compare(_));
             let arm = if compares { Arm::NumberComparison } else { Arm::NumberOther };
-            let first = found.and_then(|&(_, other)| program.instrs[other].dsts[0].value());
+            let first = found.and_then(|found| program.instrs[found.instr].dsts[0].value());
             match first.filter(|_| counter.may(arm)) {
                 Some(first) => {
                     same[value] = first.into();
@@ -84,7 +101,8 @@ pub fn run(program: &mut Program, counter: &Counter) {
                     false
                 }
                 None => {
-                    candidates.push((block, instr));
+                    let before = std::mem::replace(last, candidates.len() as u32);
+                    candidates.push(Candidate { block, instr, before, rank });
                     true
                 }
             }
@@ -197,8 +215,7 @@ fn numbered(data: &InstrData, consts_may_change: bool) -> Option<Value> {
         && (class.file == RegFile::General || compares && class.file == RegFile::Predicate)
         && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER)
         && data.repeat == 0
-        && data.link == RepeatLink::None
-        && data.false_deps.is_empty();
+        && !data.is_constrained();
     let known = |operand: &SrcOperand| match operand {
         SrcOperand::Place(place) => matches!(place, Place::Value(_)),
         SrcOperand::Const(_) => !consts_may_change,

@@ -76,7 +76,7 @@ impl<'a> Allocation<'a> {
         match self.allocator {
             Allocator::Ssa => {
                 let carried = &mut carried.borrow_mut();
-                spill::is_needed_carried(program, self.target, self.limit, self.features, carried)
+                spill::is_needed(program, self.target, self.limit, self.features, carried)
             }
             Allocator::GraphColouring(rotation) => {
                 graph_colouring::is_spilling_needed(program, self.target, self.limit, rotation)
@@ -92,7 +92,7 @@ impl<'a> Allocation<'a> {
             return Ok(());
         }
         match self.allocator {
-            Allocator::Ssa => spill::run_carried(program, self.target, self.limit, self.features, &mut carried),
+            Allocator::Ssa => spill::run(program, self.target, self.limit, self.features, &mut carried),
             Allocator::GraphColouring(rotation) => {
                 carried.analysed = None;
                 graph_colouring::spill(program, self.target, self.limit, rotation)

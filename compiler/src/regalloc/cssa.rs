@@ -83,6 +83,11 @@ fn hoist_splits(program: &mut Program) {
         if program.instrs[instr].opcode == Opcode::Split
             && let Some(vector) = split_source(program, instr)
         {
+            if !any {
+                last.resize(program.values.len());
+                before.resize(program.instrs.len());
+                is_split.resize(program.instrs.len());
+            }
             before[instr] = last[vector];
             last[vector] = instr.into();
             is_split[instr] = true;

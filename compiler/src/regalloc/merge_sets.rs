@@ -314,7 +314,7 @@ impl Merging<'_> {
                 if let Some(src) = tied_source(data, 0).and_then(|k| data.srcs[k].value()) {
                     self.merge(src, value, 0);
                 }
-                if let RepeatLink::After(before) = data.link {
+                if let RepeatLink::After(before) = data.link() {
                     self.merge_repeated(data, &self.program.instrs[before]);
                 }
             }

@@ -199,6 +199,8 @@ struct Candidate {
     node: u32,
     rank: Rank,
     height: u32,
+    /// Its [`key`] without waits.
+    bound: u64,
     /// The cycle from which it needs no nops.
     ready: u32,
     /// The kinds of results that it waits for.
@@ -317,14 +319,16 @@ impl Scheduler<'_> {
                 let Some(Reverse(at)) = ready.pop() else { break };
                 let node = &nodes[at as usize];
                 let (kinds, ready) = (expected.kinds(node), board.ready_at(&node.on_board));
-                window.push(Candidate { node: at, rank: node.rank, height: node.height, ready, kinds });
+                let (rank, height) = (node.rank, node.height);
+                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0), ready, kinds });
             }
             let cycle = board.cycle();
-            let keys = window.iter().map(|candidate| {
+            let key_now = |candidate: &Candidate| {
                 let nops = candidate.ready.saturating_sub(cycle);
                 (key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds)), candidate.node)
-            });
-            let Some(at) = position_of_least(keys) else { break };
+            };
+            let bound = |candidate: &Candidate| (candidate.bound, candidate.node);
+            let Some(at) = position_of_least(window, bound, key_now) else { break };
             let Candidate { node: at, kinds, .. } = window.swap_remove(at);
             let node = &nodes[at as usize];
             if issue(board, &mut expected, node, kinds) {

@@ -78,6 +78,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let mut scheduler = Scheduler {
         predicates: rules.registers,
         limit: need,
+        thresholds: [0; 3],
         is_tight: false,
         registers,
         facts: Facts::of_all(program, &builder),
@@ -312,6 +313,8 @@ struct Scheduler<'a> {
     /// The number of predicate registers.
     predicates: u32,
     limit: Units,
+    /// The parts of the limit that may be used without restriction.
+    thresholds: [i32; 3],
     /// True if the program has to take fewer registers than in its original order.
     is_tight: bool,
     registers: RegisterUse,
@@ -345,6 +348,7 @@ impl Scheduler<'_> {
     /// some block is not within the limit.
     fn program(&mut self, program: &Program, blocks: &[InOrder]) -> Option<(u32, u32)> {
         let (mut all, mut time) = (0, 0);
+        self.thresholds = self.limit.map(pressure_threshold);
         self.orders.clear();
         for (&block, in_order) in program.layout.iter().zip(blocks) {
             let verdict = self.block(program, block, in_order);
@@ -425,11 +429,9 @@ impl Scheduler<'_> {
                 self.window.push(candidate);
             }
             let now = self.now();
-            let keys = self.window.iter().map(|candidate| {
-                let (first, second) = self.key(candidate, &now);
-                (first, second, candidate.node)
-            });
-            let Some(at) = position_of_least(keys) else { break };
+            let bound = |candidate: &Candidate| (candidate.key, candidate.node);
+            let key = |candidate: &Candidate| (self.key(candidate, &now), candidate.node);
+            let Some(at) = position_of_least(&self.window, bound, key) else { break };
             let Candidate { node, .. } = self.window.swap_remove(at);
             self.last_readers.clear();
             self.issue(program, stretch, node);
@@ -506,10 +508,10 @@ impl Scheduler<'_> {
         Now {
             slot: self.slot,
             time: self.time,
-            room: std::array::from_fn(|i| (pressure_threshold(self.limit[i]) - self.registers.used[i] as i32).max(0)),
+            room: std::array::from_fn(|i| (self.thresholds[i] - self.registers.used[i] as i32).max(0)),
             predicates_full: self.registers.predicates >= self.predicates,
             outstanding_full: [Sync::Distance, Sync::Ss, Sync::Sy]
-                .map(|sync| outstanding_index(sync).is_some_and(|which| self.waited(which) >= OUTSTANDING)),
+                .map(|sync| outstanding_index(sync).is_some_and(|which| self.is_full(which))),
         }
     }
 
@@ -547,8 +549,10 @@ impl Scheduler<'_> {
         (key.0 | now.0, key.1 | now.1)
     }
 
-    fn waited(&self, which: usize) -> usize {
-        self.outstanding[which].iter().filter(|&&time| time > self.time).count()
+    /// Returns true if as many results as allowed are outstanding.
+    fn is_full(&self, which: usize) -> bool {
+        let all = &self.outstanding[which];
+        all.len() >= OUTSTANDING && all.iter().filter(|&&time| time > self.time).count() >= OUTSTANDING
     }
 
     /// Issues an instruction. Those whose effect on register use changes are added to `last_readers`.

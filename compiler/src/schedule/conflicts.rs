@@ -95,11 +95,11 @@ impl Conflicts {
                 false => self.read(UNITS + resource, node),
             }
         }
-        let link = match data.link {
+        let link = match data.link() {
             RepeatLink::After(previous) => Some(previous),
             _ => None,
         };
-        for dep in data.false_deps.iter().copied().chain(link) {
+        for dep in data.false_deps().iter().copied().chain(link) {
             self.after(self.node_of[dep], node);
         }
         self.node_of[instr] = node + 1;

@@ -241,7 +241,7 @@ impl<'a> DependencyBuilder<'a> {
             node: map_of(program.instrs.len()),
             resources: vec![Resource::default(); RESOURCES + program.arrays.len()],
             touched: Vec::new(),
-            edges: Vec::new(),
+            edges: Vec::with_capacity(2 * program.instrs.len()),
         }
     }
 
@@ -267,10 +267,10 @@ impl<'a> DependencyBuilder<'a> {
         for (node, &instr) in (0..).zip(stretch) {
             let data = &program.instrs[instr];
             self.values(program, stretch, node, instr);
-            for dep in &data.false_deps {
+            for dep in data.false_deps() {
                 self.after(self.node[*dep], node);
             }
-            if let RepeatLink::After(previous) = data.link {
+            if let RepeatLink::After(previous) = data.link() {
                 self.after(self.node[previous], node);
             }
             self.node[instr] = node + 1;
@@ -314,9 +314,16 @@ impl<'a> DependencyBuilder<'a> {
         }
     }
 
-    fn read(&mut self, resource: usize, node: u32) {
-        self.touched.push(resource);
+    fn touch(&mut self, resource: usize) -> &mut Resource {
         let data = &mut self.resources[resource];
+        if data.writer.is_none() && data.readers.is_empty() {
+            self.touched.push(resource);
+        }
+        data
+    }
+
+    fn read(&mut self, resource: usize, node: u32) {
+        let data = self.touch(resource);
         if data.readers.last() != Some(&node) {
             data.readers.push(node);
         }
@@ -326,8 +333,7 @@ impl<'a> DependencyBuilder<'a> {
     }
 
     fn write(&mut self, resource: usize, node: u32) {
-        self.touched.push(resource);
-        let data = &mut self.resources[resource];
+        let data = self.touch(resource);
         let writer = data.writer.replace(node);
         let mut readers = std::mem::take(&mut data.readers);
         if let Some(writer) = writer.filter(|_| readers.is_empty()) {

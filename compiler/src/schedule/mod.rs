@@ -14,13 +14,15 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
-/// The position of the least key, if there is one.
-fn position_of_least<K: PartialOrd>(keys: impl Iterator<Item = K>) -> Option<usize> {
-    let mut keys = keys.enumerate();
-    let (mut at, mut least) = keys.next()?;
-    for (position, key) in keys {
-        if key < least {
-            (at, least) = (position, key);
+/// The position of the item with the least key, if there is one. `bound` is at most the key, and faster to compute.
+fn position_of_least<T, K: PartialOrd>(items: &[T], bound: impl Fn(&T) -> K, key: impl Fn(&T) -> K) -> Option<usize> {
+    let (mut at, mut least) = (0, key(items.first()?));
+    for (position, item) in items.iter().enumerate().skip(1) {
+        if bound(item) < least {
+            let key = key(item);
+            if key < least {
+                (at, least) = (position, key);
+            }
         }
     }
     Some(at)

@@ -6,8 +6,8 @@
 use super::SelectError;
 use super::context::{Context, words_per_component};
 use crate::ir3::{
-    Array, ArrayAccess, ArrayData, Attrs, Dst, InstrData, InstrFlags, Mods, Opcode, Place, RegClass, Round, Src,
-    SrcOperand, Type, WriteMask,
+    Array, ArrayAccess, ArrayData, Attrs, Dst, InstrData, InstrFlags, MAX_ARRAYS, Mods, Opcode, Place, RegClass, Round,
+    Src, SrcOperand, Type, WriteMask,
 };
 use crate::nir::{Def, InstrData as NirInstr, Intrinsic, IntrinsicOp};
 
@@ -31,6 +31,9 @@ fn declare(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectErr
         return Err(ctx.unsupported("the array is too long"));
     };
     let class = ctx.class(indices.bit_size());
+    if ctx.program.arrays.len() >= MAX_ARRAYS {
+        return Err(ctx.unsupported("too many arrays"));
+    }
     let id = ctx.program.arrays.len() as u32 + 1;
     let array = ctx.program.arrays.push(ArrayData { id, class, length, base: None });
     if let Some(def) = intrinsic.def {
@@ -92,8 +95,8 @@ impl ElementAccess {
             array: self.array,
             offset: (self.first + word) as i16,
             relative: self.address.is_some(),
-            value: None,
-            base: None,
+            value: None.into(),
+            base: None.into(),
         })
     }
 

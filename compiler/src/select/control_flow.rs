@@ -156,6 +156,8 @@ impl<'a> ControlFlowSelection<'_, 'a> {
             self.ctx.place_block(target);
         }
         let function = self.ctx.function;
+        let count = function.blocks[block].instrs.len();
+        self.ctx.program.blocks[target].instrs.reserve(count + count / 2);
         for &instr in &function.blocks[block].instrs {
             self.ctx.instr = Some(instr);
             match &function.instrs[instr] {

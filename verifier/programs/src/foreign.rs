@@ -214,8 +214,8 @@ impl Decoder<'_> {
                 array: self.virtuals,
                 offset: number as i16,
                 relative: false,
-                value: None,
-                base: None,
+                value: None.into(),
+                base: None.into(),
             }),
         }
     }

@@ -3,6 +3,16 @@
 use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, Opcode, Traits};
 use crate::ir3::Mods;
 
+// A branch without an arm in `inverse_branch` would be taken for one that has no inverse.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let opcode = Opcode::ALL[i];
+        assert!(opcode.inverse_branch().is_some() == (opcode.is_branch() && !opcode.has_no_inverse()));
+        i += 1;
+    }
+};
+
 impl Opcode {
     const fn has(self, traits: Traits) -> bool {
         self.info().traits.contains(traits)
@@ -49,6 +59,11 @@ impl Opcode {
             Self::Ball => Self::Bany,
             _ => return None,
         })
+    }
+
+    /// Returns true for branches that only one lane, or one wave, does not take, and for those that have no predicate.
+    const fn has_no_inverse(self) -> bool {
+        self.has(Traits::ELECTS) || matches!(self, Self::Shps | Self::Brac | Self::Brax)
     }
 
     /// Returns true if it is no instruction of the machine (phi, collect, split, parallel copy, input, prefetch).

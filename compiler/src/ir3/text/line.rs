@@ -29,6 +29,8 @@ pub(super) struct RawInstr {
     pub link: RawLink,
     /// The array operands that are relative to `a0.x` (one bit per operand, destinations first).
     pub relative: u32,
+    /// The indices of the outputs that the sources are.
+    outputs: SmallVec<[u16; 4]>,
     /// The printed write mask of a texture instruction, and its position; `None` for a prefetch of descriptors.
     components: Option<(WriteMask, usize)>,
 }
@@ -128,6 +130,7 @@ impl RawInstr {
             false_deps: SmallVec::new(),
             link: RawLink::None,
             relative: 0,
+            outputs: SmallVec::new(),
             components: None,
         };
         if prints_texture(raw.data.opcode) {
@@ -319,12 +322,11 @@ impl RawInstr {
 
     /// ` (3)` after a source of `end`: the index of the output.
     fn output_index(&mut self, cursor: &mut Cursor, operands: usize) -> Parsed<()> {
-        let Attrs::Outputs(outputs) = &mut self.data.attrs else { return Ok(()) };
-        if cursor.eat(" (") {
-            if outputs.len() + 1 != operands {
+        if matches!(self.data.attrs, Attrs::Outputs(_)) && cursor.eat(" (") {
+            if self.outputs.len() + 1 != operands {
                 return fail(cursor.pos() - 2, "the number of an output after every source or none");
             }
-            outputs.push(cursor.number("an output's number")?);
+            self.outputs.push(cursor.number("an output's number")?);
             cursor.expect(")")?;
         }
         Ok(())
@@ -333,6 +335,9 @@ impl RawInstr {
     /// Separates destinations from sources, and computes the properties that depend on the whole line.
     fn place_operands(&mut self, mut operands: SmallVec<[RawOperand; 6]>, end: usize, remarks: &Remarks) -> Parsed<()> {
         let opcode = self.data.opcode;
+        if let Attrs::Outputs(outputs) = &mut self.data.attrs {
+            *outputs = std::mem::take(&mut self.outputs).into_boxed_slice();
+        }
         let Some(mut dsts) = destinations(opcode, operands.len()) else {
             return fail(end, format!("as many operands as {opcode} has"));
         };

@@ -8,7 +8,6 @@ use crate::ir3::{
     AliasScope, Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Round, ShuffleMode,
     TextureAttrs, Type,
 };
-use smallvec::SmallVec;
 use std::fmt::Write;
 
 /// The properties of an instruction that its mnemonic determines.
@@ -72,7 +71,7 @@ pub(super) fn is_texture_shuffle(opcode: Opcode) -> bool {
 /// The attributes of an instruction with nothing known; the reader starts from them.
 pub(in crate::ir3) fn default_attrs(opcode: Opcode) -> Attrs {
     match opcode {
-        Opcode::End | Opcode::Chmask => Attrs::Outputs(SmallVec::new()),
+        Opcode::End | Opcode::Chmask => Attrs::Outputs(Box::default()),
         Opcode::Input => Attrs::Input(None),
         Opcode::TexPrefetch => Attrs::Texture(TextureAttrs::default()),
         _ if prints_texture(opcode) => Attrs::Texture(TextureAttrs::default()),

@@ -11,8 +11,8 @@ use super::line::{LineNumbers, Mnemonics, RawInstr, RawLink};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
 use crate::ir3::{
-    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RegClass,
-    RepeatLink, Src, SrcOperand, Value, ValueData,
+    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, MAX_ARRAYS, Mods, Opcode, Place, Program,
+    RegClass, RepeatLink, Src, SrcOperand, Value, ValueData,
 };
 use crate::log_line::LogLine;
 use cranelift_entity::SecondaryMap;
@@ -331,7 +331,7 @@ impl Reader {
         }
         match raw.link {
             RawLink::None => {}
-            RawLink::First => self.program.instrs[instr].link = RepeatLink::First,
+            RawLink::First => self.program.instrs[instr].constrain(|it| it.link = RepeatLink::First),
             RawLink::After(serial, at) => self.links.push((instr, serial, site(at))),
         }
         Ok(instr)
@@ -349,8 +349,8 @@ impl Reader {
             }
             What::Array(name, raw) => {
                 let array = self.array(raw, operand)?;
-                let value = name.map(|name| self.value(instr, i, operand, name, Some(array)));
-                Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base })
+                let value = name.map(|name| self.value(instr, i, operand, name, Some(array))).into();
+                Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base.into() })
             }
             What::Relative { offset, size } => Place::Relative { offset: *offset, size: *size },
             What::Reg(reg) => Place::Reg(*reg),
@@ -378,8 +378,8 @@ impl Reader {
             What::Value(_, Some(reg)) => place(Place::Assigned(unresolved, *reg)),
             What::Array(name, raw) => {
                 let array = self.array(raw, operand)?;
-                let value = name.map(|_| unresolved);
-                place(Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base }))
+                let value = name.map(|_| unresolved).into();
+                place(Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base.into() }))
             }
             What::Undef => SrcOperand::Undef,
             What::Reg(reg) => place(Place::Reg(*reg)),
@@ -394,6 +394,9 @@ impl Reader {
     /// The array of an access. Every access repeats its length and class.
     fn array(&mut self, raw: &RawArray, operand: &RawOperand) -> Parsed<Array> {
         let (program, class) = (&mut self.program, operand.class);
+        if program.arrays.len() >= MAX_ARRAYS {
+            return fail(operand.at, format!("one of at most {MAX_ARRAYS} arrays"));
+        }
         let new = || program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None });
         let unnamed = (raw.id == 0).then_some((class, raw.size));
         let array = *self.arrays.entry((raw.id, unnamed)).or_insert_with(new);
@@ -500,26 +503,27 @@ impl Reader {
     }
 
     fn resolve_instrs(&mut self) -> Located<()> {
-        for &(instr, serial, site) in &self.false_deps {
-            let Some(&dep) = self.by_serial.get(&serial) else {
-                // It may be one whose serial number is not printed. The order that it demands means nothing for the
-                // program.
-                if !self.has_serials || self.fragment.is_some() {
-                    continue;
+        for list in self.false_deps.chunk_by(|(instr, ..), (next, ..)| instr == next) {
+            let mut deps = Vec::with_capacity(list.len());
+            for &(_, serial, site) in list {
+                match self.by_serial.get(&serial) {
+                    Some(&dep) => deps.push(dep),
+                    // It may be one whose serial number is not printed. The order that it demands means nothing for
+                    // the program.
+                    None if !self.has_serials || self.fragment.is_some() => {}
+                    None => return site.fail("an instruction that there is"),
                 }
-                return site.fail("an instruction that there is");
-            };
-            self.program.instrs[instr].false_deps.push(dep);
+            }
+            self.program.instrs[list[0].0].constrain(|it| it.false_deps = deps);
         }
         for &(instr, serial, site) in &self.links {
             let Some(&previous) = self.by_serial.get(&serial) else {
                 if !self.has_serials || self.fragment.is_some() {
-                    self.program.instrs[instr].link = RepeatLink::None;
                     continue;
                 }
                 return site.fail("an instruction that there is");
             };
-            self.program.instrs[instr].link = RepeatLink::After(previous);
+            self.program.instrs[instr].constrain(|it| it.link = RepeatLink::After(previous));
         }
         Ok(())
     }
@@ -536,7 +540,7 @@ impl Reader {
         let src = &mut self.program.instrs[name.instr].srcs[name.src as usize];
         match &mut src.operand {
             SrcOperand::Place(Place::Value(v) | Place::Assigned(v, _)) => *v = value,
-            SrcOperand::Place(Place::Array(access)) => access.value = Some(value),
+            SrcOperand::Place(Place::Array(access)) => access.value = value.into(),
             _ => {}
         }
         Ok(())

@@ -362,7 +362,7 @@ fn a_built_program_reads_back() {
     program.arrays.push(ArrayData { id: 0, class: RegClass::HALF, length: 4, base: None });
     let array = program.arrays.push(ArrayData { id: 0, class: RegClass::FULL, length: 6, base: None });
     let array_of = |array: Array, value: Option<Value>, relative| {
-        Place::Array(ArrayAccess { array, offset: -2, relative, value, base: None })
+        Place::Array(ArrayAccess { array, offset: -2, relative, value: value.into(), base: None.into() })
     };
     // The last block is filled first, so that no entity is in the order of the text.
     let mut b = Builder::new(&mut program, last);
@@ -399,8 +399,8 @@ fn a_built_program_reads_back() {
     let sum_src = b.src(sum);
     program.instrs[end].srcs.push(sum_src);
     program.instrs[end].attrs = Attrs::Outputs([0].into_iter().collect());
-    program.instrs[end].false_deps.extend([jump, removed]);
-    program.instrs[jump].link = RepeatLink::After(removed);
+    program.instrs[end].constrain(|constraints| constraints.false_deps.extend([jump, removed]));
+    program.instrs[jump].constrain(|constraints| constraints.link = RepeatLink::After(removed));
     program.blocks[last].keeps.extend([end, jump]);
     let text = write(&program);
     let again = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -53,7 +53,7 @@ impl Writer<'_> {
                     self.uses[def.instr] += 1;
                 }
             }
-            let version = |place: &Place| matches!(place, Place::Array(ArrayAccess { value: Some(_), .. }));
+            let version = |place: &Place| matches!(place, Place::Array(access) if access.value.is_some());
             self.ssa_arrays |= data.dsts.iter().any(|dst| version(&dst.place));
         }
     }
@@ -264,13 +264,13 @@ impl Writer<'_> {
     }
 
     fn array(&mut self, access: &ArrayAccess, class: RegClass, id: u32) {
-        if let Some(value) = access.value {
+        if let Some(value) = access.value.expand() {
             self.value(value);
             self.out.push(':');
         }
         let length = self.program.arrays[access.array].length;
         let _ = write!(self.out, "arr[id={id}, offset={}, size={length}]", access.offset);
-        if let Some(base) = access.base {
+        if let Some(base) = access.base.expand() {
             self.parenthesised(class, base);
         }
     }
@@ -325,11 +325,11 @@ impl Writer<'_> {
             _ => {}
         }
         let mut separator = ", false-deps:";
-        for &dep in data.false_deps.iter().filter(|&&dep| self.numbers.is_numbered(dep)) {
+        for &dep in data.false_deps().iter().filter(|&&dep| self.numbers.is_numbered(dep)) {
             let _ = write!(self.out, "{separator}ssa_{}", self.numbers.serial(dep));
             separator = ", ";
         }
-        match data.link {
+        match data.link() {
             RepeatLink::After(previous) if self.numbers.is_numbered(previous) => {
                 let _ = write!(self.out, ", rpt: {}", self.numbers.serial(previous));
             }

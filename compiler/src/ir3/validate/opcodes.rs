@@ -302,10 +302,10 @@ impl Checker<'_> {
                 || format!("(rpt{})(nop{}){}", data.repeat, data.nop, data.opcode),
             );
         }
-        if let RepeatLink::After(previous) = data.link {
+        if let RepeatLink::After(previous) = data.link() {
             let block = self.place.block.map(|block| &self.program.blocks[block].instrs);
             let here = block.is_some_and(|instrs| {
-                instrs.contains(&previous) && self.program.instrs[previous].link != RepeatLink::None
+                instrs.contains(&previous) && self.program.instrs[previous].link() != RepeatLink::None
             });
             self.require(
                 here && previous != instr,

@@ -272,7 +272,7 @@ impl Checker<'_> {
             || format!("an element below {}", data.length),
             || format!("element {}", access.offset),
         );
-        if let Some(base) = access.base {
+        if let Some(base) = access.base.expand() {
             self.register(base, class, u32::from(data.length));
         }
     }

@@ -1,7 +1,7 @@
 //! The flags that the words of an opcode can have.
 //!
 //! They are found by decoding: each pair of fields and of other bits of each encoding is set to values that fields of
-//! flags and modes have, so there is no list beside the table.
+//! flags and modes have, so the table is the only list.
 
 use super::decode;
 use super::table::{Encoding, Table};

@@ -5,7 +5,6 @@ use crate::ir3::{
     AddressSpace, Attrs, Category, InstrData, InstrFlags, Mods, Opcode, PhysReg, Place, RegClass, SrcOperand, WriteMask,
 };
 use crate::machine::listing::listings;
-use smallvec::SmallVec;
 use std::fs;
 use std::path::Path;
 
@@ -106,7 +105,7 @@ fn operands_that_a_word_cannot_say_are_errors() {
         ),
         ("mov.f32f32 r0.x, r1.x", |i| i.srcs[0].class = RegClass::HALF, "SRC1: a register of another width"),
         ("add.f r0.x, r1.x, r2.x", |i| i.srcs[1].class = RegClass::HALF, "SRC2: a source of another width"),
-        ("add.f r0.x, r1.x, r2.x", |i| i.attrs = Attrs::Outputs(SmallVec::new()), "TYPE: attributes that it cannot"),
+        ("add.f r0.x, r1.x, r2.x", |i| i.attrs = Attrs::Outputs(Box::default()), "TYPE: attributes that it cannot"),
         ("ldl.u32 r0.x, l[r0.y+4], 1", |i| i.srcs[0].class = RegClass::HALF, "SRC1: a register of another width"),
         ("ldl.u32 r0.x, l[r0.y+4], 1", |i| i.dsts[0].class = RegClass::HALF, "DST: a register of another width"),
         ("add.f r0.x, r1.x, r2.x", |i| i.srcs.push(i.srcs[0]), "SRC3: more sources than it has"),

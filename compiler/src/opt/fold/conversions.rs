@@ -63,13 +63,13 @@ impl Pass<'_> {
     pub(super) fn conversion(&mut self, instr: Instr) {
         let Some(value) = self.result(instr) else { return };
         let class = self.program.values[value].class;
-        let uses = self.uses[value].clone();
-        let Some(&(first, _)) = uses.first() else { return };
+        let Some(&(first, _)) = self.uses[value].first() else { return };
         let Some((types, _)) = self.conversion_of(first) else { return };
         if !matches!(class.file, RegFile::General | RegFile::Shared) || !can_convert(self.data(instr), class, types) {
             self.counter.count(Arm::FoldConversionUnfit);
             return;
         }
+        let uses = self.uses[value].clone();
         // A shared register may have another value in another block.
         let here = |user: Instr| class.file != RegFile::Shared || self.blocks[user] == self.blocks[instr];
         if !uses.iter().all(|&(user, _)| here(user) && self.conversion_of(user).is_some_and(|(its, _)| its == types)) {

@@ -233,7 +233,7 @@ impl<'a> Assigner<'a> {
             last: map_of(program.blocks.len()),
             index: map_of(values),
             indexed: None,
-            out: Vec::new(),
+            out: Vec::with_capacity(program.instrs.len()),
             splitting,
             fixed: fixed.map(|fixed| &fixed.places),
             program,

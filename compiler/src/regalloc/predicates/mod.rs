@@ -127,6 +127,6 @@ fn is_rematerializable(data: &InstrData) -> bool {
         _ => true,
     };
     data.is_rematerializable()
-        && (data.repeat, data.link) == (0, RepeatLink::None)
+        && (data.repeat, data.link()) == (0, RepeatLink::None)
         && data.srcs.iter().all(|src| stays(&src.operand, src.class.file))
 }

@@ -49,12 +49,7 @@ const UNSPLIT_ATTEMPTS: u32 = 48;
 ///
 /// # Errors
 /// If the program cannot be analysed.
-pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<bool, Error> {
-    is_needed_carried(program, target, limit, features, &mut Carried::default())
-}
-
-/// Like [`is_needed`], with the results of the stages before.
-pub(crate) fn is_needed_carried(
+pub(crate) fn is_needed(
     program: &Program,
     target: &Target,
     limit: RegisterLimit,
@@ -126,12 +121,7 @@ fn least_files(
 ///
 /// # Errors
 /// If the program does not fit even with all values spilled, or the target has no memory for spills.
-pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit, features: Features) -> Result<(), Error> {
-    run_carried(program, target, limit, features, &mut Carried::default())
-}
-
-/// Like [`run`], with the results of the stages before; leaves those for the next one.
-pub(crate) fn run_carried(
+pub(crate) fn run(
     program: &mut Program,
     target: &Target,
     limit: RegisterLimit,

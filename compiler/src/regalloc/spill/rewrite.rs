@@ -257,7 +257,7 @@ impl Rewriter<'_> {
         let data = if self.plan.rematerializable[value] {
             let mut data = program.instrs[def].clone();
             data.dsts.clear();
-            data.false_deps.clear();
+            data.unconstrain();
             data
         } else {
             let Some(address) = slots.of(value) else { return };

@@ -162,9 +162,22 @@ fn gaps_between_outputs_are_needed() {
     let mut before = program(1, |_, inputs| vec![(inputs[0].value().unwrap(), Some(PhysReg(30)))]);
     let pressure = Analysis::new(&mut before, &target).unwrap().max_pressure(&before);
     assert_eq!(pressure.full, 62);
-    assert!(spill::is_needed(&before, &target, RegisterLimit::Registers(30), Features::all()).unwrap());
-    assert!(!spill::is_needed(&before, &target, RegisterLimit::Registers(31), Features::all()).unwrap());
-    let error = spill::run(&mut before.clone(), &target, RegisterLimit::Registers(30), Features::all()).unwrap_err();
+    assert!(
+        spill::is_needed(&before, &target, RegisterLimit::Registers(30), Features::all(), &mut Carried::default())
+            .unwrap()
+    );
+    assert!(
+        !spill::is_needed(&before, &target, RegisterLimit::Registers(31), Features::all(), &mut Carried::default())
+            .unwrap()
+    );
+    let error = spill::run(
+        &mut before.clone(),
+        &target,
+        RegisterLimit::Registers(30),
+        Features::all(),
+        &mut Carried::default(),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("(end) needs 31 of 30 full registers"), "{error}");
 }
 

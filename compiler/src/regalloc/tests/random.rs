@@ -458,7 +458,7 @@ impl Generator<'_> {
             extra.push(self.src(address));
         }
         let offset = self.random.below(4) as i16;
-        let place = Place::Array(ArrayAccess { array, offset, relative, value: None, base: None });
+        let place = Place::Array(ArrayAccess { array, offset, relative, value: None.into(), base: None.into() });
         if self.random.chance(2) {
             let mut data = InstrData::new(Opcode::Mov);
             data.srcs.push(self.scalar(class));

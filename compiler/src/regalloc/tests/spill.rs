@@ -27,8 +27,8 @@ pub(super) fn check_spilled(
     let mut program = before.clone();
     predicates(&mut program, target).unwrap();
     let mut spilled = program.clone();
-    if spill::is_needed(&spilled, target, limit, features).unwrap() {
-        match spill::run(&mut spilled, target, limit, features) {
+    if spill::is_needed(&spilled, target, limit, features, &mut Carried::default()).unwrap() {
+        match spill::run(&mut spilled, target, limit, features, &mut Carried::default()) {
             Ok(()) => {}
             Err(Error::Instruction { .. }) if matches!(limit, RegisterLimit::Registers(_)) => {
                 counts.refused += 1;
@@ -129,10 +129,15 @@ fn no_private_memory_no_spilling() {
     let target = Target::by_name("a420").unwrap();
     let mut program = random_program(7, &target, Profile { pressure: 40, size: 60 });
     predicates(&mut program, &target).unwrap();
-    let error = spill::run(&mut program, &target, RegisterLimit::Registers(20), Features::all()).unwrap_err();
+    let error =
+        spill::run(&mut program, &target, RegisterLimit::Registers(20), Features::all(), &mut Carried::default())
+            .unwrap_err();
     assert!(error.to_string().starts_with("a420 has no private memory to spill to: needs "), "{error}");
     // The minimum is its need without spilling.
-    assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0), Features::all()), Ok(false));
+    assert_eq!(
+        spill::is_needed(&program, &target, RegisterLimit::Minimum(0), Features::all(), &mut Carried::default()),
+        Ok(false)
+    );
     run_limited(&mut program, &target, RegisterLimit::Minimum(0), Features::all(), &Counter::default()).unwrap();
 }
 
@@ -144,18 +149,31 @@ fn a_limit_below_the_least_is_refused() {
         let mut program = random_program(seed, &target, Profile { pressure: 30, size: 60 });
         predicates(&mut program, &target).unwrap();
         let least = (1..96).find(|&count| {
-            spill::run(&mut program.clone(), &target, RegisterLimit::Registers(count), Features::all()).is_ok()
+            spill::run(
+                &mut program.clone(),
+                &target,
+                RegisterLimit::Registers(count),
+                Features::all(),
+                &mut Carried::default(),
+            )
+            .is_ok()
         });
         let least = least.unwrap();
-        let error = spill::run(&mut program.clone(), &target, RegisterLimit::Registers(least - 1), Features::all())
-            .unwrap_err();
+        let error = spill::run(
+            &mut program.clone(),
+            &target,
+            RegisterLimit::Registers(least - 1),
+            Features::all(),
+            &mut Carried::default(),
+        )
+        .unwrap_err();
         let Error::Instruction { instr, opcode, needed, available, file } = error else { panic!("{error}") };
         assert_eq!((available, file), (u32::from(least) - 1, "full"), "seed {seed}");
         assert!(needed >= u32::from(least), "seed {seed}: {needed}, {least}");
         let text = format!("{instr} ({opcode}) needs {needed} of {available} full registers, with all else in memory");
         assert_eq!(error.to_string(), text);
         let mut spilled = program.clone();
-        spill::run(&mut spilled, &target, RegisterLimit::Minimum(0), Features::all()).unwrap();
+        spill::run(&mut spilled, &target, RegisterLimit::Minimum(0), Features::all(), &mut Carried::default()).unwrap();
         let pressure = spill::pressure(&spilled, &target, Coalescing::of(Features::all())).unwrap();
         // While an array is live, a value that is kept may need less than its reloads.
         assert!(pressure.full <= 2 * u32::from(least) + 2, "seed {seed}: {pressure:?}, {least}");
@@ -261,7 +279,7 @@ fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
             Features::all(),
             &mut SpillCounts::default(),
         );
-        spill::run(&mut program, &target, RegisterLimit::Minimum(0), Features::all()).unwrap();
+        spill::run(&mut program, &target, RegisterLimit::Minimum(0), Features::all(), &mut Carried::default()).unwrap();
         let in_block = |block: usize| {
             let opcodes = program.blocks[blocks[block]].instrs.iter().map(|&instr| program.instrs[instr].opcode);
             opcodes.filter(|opcode| matches!(opcode, Opcode::SpillMacro | Opcode::ReloadMacro)).count()

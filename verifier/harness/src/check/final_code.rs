@@ -40,7 +40,9 @@ pub(crate) fn final_code(program: &Program) -> Result<(Program, Code, ArrayBases
             }
         }));
         for place in places {
-            if let Place::Array(ArrayAccess { array, offset, relative: true, base: Some(start), .. }) = *place {
+            if let Place::Array(ArrayAccess { array, offset, relative: true, base, .. }) = *place
+                && let Some(start) = base.expand()
+            {
                 let offset = (i32::from(start.0) + i32::from(offset)) as i16;
                 *place = Place::Relative { offset, size: program.arrays[array].length };
             }
@@ -50,7 +52,9 @@ pub(crate) fn final_code(program: &Program) -> Result<(Program, Code, ArrayBases
     let instrs = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]).filter(|data| !data.opcode.is_meta());
     for (ip, data) in code.instrs.keys().zip(instrs) {
         for side in SIDES {
-            if let Some((Place::Array(ArrayAccess { base: Some(start), .. }), _)) = only_access(data, side) {
+            if let Some((Place::Array(access), _)) = only_access(data, side)
+                && let Some(start) = access.base.expand()
+            {
                 bases.insert(ip, side, start.0);
             }
         }

@@ -10,8 +10,8 @@
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::validate::{Form, Rule, validate};
 use ir3_compiler::ir3::{
-    Attrs, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
-    RepeatLink, Src, SrcOperand, Type,
+    Attrs, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
+    SrcOperand, Type,
 };
 use ir3_compiler::ir3::{Category, WriteMask};
 use ir3_compiler::machine::encoding::{EncodeError, decode, encode, word_flags};
@@ -449,8 +449,7 @@ impl Places {
     /// are not enough.
     fn of(program: &Program, data: &InstrData) -> Option<InstrData> {
         let mut data = data.clone();
-        data.false_deps.clear();
-        data.link = RepeatLink::None;
+        data.unconstrain();
         data.flags -= InstrFlags::UNUSED;
         let mut places = Self { general: 4, shared: 48 * 4 };
         let dsts: SmallVec<[(Place, bool); 4]> =

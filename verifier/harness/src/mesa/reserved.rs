@@ -102,8 +102,8 @@ fn fitting_waves(program: &Program, full: u32, waves: &Waves, gpu: &Target) -> O
 /// The program with accesses to arrays that start where they do: the text names the register of some element.
 fn with_starts(program: &Program, mut plain: Program) -> Program {
     let started = |place: Option<&Place>| match place {
-        Some(&Place::Array(ArrayAccess { array, relative: true, base: Some(start), .. })) => {
-            Some(Place::Relative { offset: start.0 as i16, size: program.arrays[array].length })
+        Some(&Place::Array(ArrayAccess { array, relative: true, base, .. })) => {
+            base.expand().map(|start| Place::Relative { offset: start.0 as i16, size: program.arrays[array].length })
         }
         _ => None,
     };

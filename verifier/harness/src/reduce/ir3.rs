@@ -274,11 +274,12 @@ fn apply(program: &mut Program, step: &Ir3Step) -> bool {
         Ir3Step::Join(block) => join(program, block),
         Ir3Step::Flags(instr) => {
             let data = &mut program.instrs[instr];
-            let new = (data.flags.difference(ISSUE), 0, 0, RepeatLink::None);
-            let old = (data.flags, data.repeat, data.nop, data.link);
-            (data.flags, data.repeat, data.nop, data.link) = new;
-            data.false_deps.clear();
-            old != new
+            let new = (data.flags.difference(ISSUE), 0, 0);
+            let old = (data.flags, data.repeat, data.nop);
+            let is_changed = old != new || data.link() != RepeatLink::None;
+            (data.flags, data.repeat, data.nop) = new;
+            data.unconstrain();
+            is_changed
         }
         Ir3Step::Modifiers(instr, n) => {
             let src = &mut program.instrs[instr].srcs[n];
@@ -312,9 +313,13 @@ fn drop_instr(program: &mut Program, instr: Instr) -> bool {
         }
     }
     for data in program.instrs.values_mut() {
-        data.false_deps.retain(|&mut other| other != instr);
-        if data.link == RepeatLink::After(instr) {
-            data.link = RepeatLink::None;
+        if data.is_constrained() {
+            data.constrain(|it| {
+                it.false_deps.retain(|&other| other != instr);
+                if it.link == RepeatLink::After(instr) {
+                    it.link = RepeatLink::None;
+                }
+            });
         }
     }
     true
@@ -328,8 +333,8 @@ fn drop_output(program: &mut Program, instr: Instr, base: u16) -> bool {
         indices.iter().map(|&index| outputs.get(usize::from(index)).is_none_or(|it| it.base != base)).collect();
     let mut of_srcs = keeps.iter();
     data.srcs.retain(|_| of_srcs.next().copied().unwrap_or(true));
-    let mut of_indices = keeps.iter();
-    indices.retain(|_| of_indices.next().copied().unwrap_or(true));
+    let kept = indices.iter().zip(&keeps).filter(|(_, keep)| **keep);
+    *indices = kept.map(|(&index, _)| index).collect();
     keeps.contains(&false)
 }
 

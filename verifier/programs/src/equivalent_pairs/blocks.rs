@@ -48,7 +48,7 @@ fn is_plain(program: &Program) -> bool {
     !has_predication(program)
         && program.iter_instrs().all(|(_, instr)| {
             let data = &program.instrs[instr];
-            data.link == RepeatLink::None && !matches!(data.opcode, Opcode::Shps | Opcode::Shpe | Opcode::Getone)
+            data.link() == RepeatLink::None && !matches!(data.opcode, Opcode::Shps | Opcode::Shpe | Opcode::Getone)
         })
 }
 

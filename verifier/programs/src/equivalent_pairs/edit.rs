@@ -4,7 +4,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::legality::valid_source;
 use ir3_compiler::ir3::{
     Attrs, Block, Dst, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile,
-    RepeatLink, Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
+    Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
 };
 use ir3_compiler::target::Target;
 use ir3_semantics::support::random::Random;
@@ -28,8 +28,7 @@ pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
     let bound = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
     data.opcode.is_pure()
         && data.repeat == 0
-        && data.link == RepeatLink::None
-        && data.false_deps.is_empty()
+        && !data.is_constrained()
         && data.dsts.len() == 1
         && data.dsts.iter().all(|dst| matches!(dst.place, Place::Value(_)) && per_lane(dst.class) && !bound(dst.flags))
         && data.srcs.iter().all(|src| src_is_still(src) && !bound(src.flags))

@@ -29,7 +29,12 @@ pub(super) fn all(program: &mut Program, _: &Target, random: &mut Random) -> boo
     let value = |v: &mut Value| *v = values[v.index()];
     let place = |place: &mut Place| match place {
         Place::Value(v) | Place::Assigned(v, _) => value(v),
-        Place::Array(access) => access.value.iter_mut().for_each(value),
+        Place::Array(access) => {
+            if let Some(mut version) = access.value.expand() {
+                value(&mut version);
+                access.value = version.into();
+            }
+        }
         Place::Reg(_) | Place::Relative { .. } => {}
     };
     for data in program.blocks.values_mut() {
@@ -47,9 +52,13 @@ pub(super) fn all(program: &mut Program, _: &Target, random: &mut Random) -> boo
                 place(read);
             }
         }
-        data.false_deps.iter_mut().for_each(instr);
-        if let RepeatLink::After(previous) = &mut data.link {
-            instr(previous);
+        if data.is_constrained() {
+            data.constrain(|it| {
+                it.false_deps.iter_mut().for_each(instr);
+                if let RepeatLink::After(previous) = &mut it.link {
+                    instr(previous);
+                }
+            });
         }
         if let Attrs::Branch { target: Some(target) } = &mut data.attrs {
             block(target);

@@ -41,7 +41,7 @@ fn order(program: &Program, instrs: &[Instr], consts_change: bool, random: &mut 
             .iter()
             .filter_map(|src| src.value())
             .map(|value| program.values[value].instr)
-            .chain(data.false_deps.iter().copied())
+            .chain(data.false_deps().iter().copied())
             .filter_map(|other| position[other])
             .collect();
         if !is_pure(data, consts_change) {

@@ -54,7 +54,7 @@ fn units(place: &Place, class: RegClass, mask: WriteMask) -> Range<u16> {
     match *place {
         Place::Reg(reg) | Place::Assigned(_, reg) => units_of(class, reg, mask.span() as u16),
         Place::Relative { offset, size } => units_of(class, PhysReg(offset.max(0) as u16), size),
-        Place::Array(access) => access.base.map_or(0..0, |base| units_of(class, base, 1)),
+        Place::Array(access) => access.base.expand().map_or(0..0, |base| units_of(class, base, 1)),
         Place::Value(_) => 0..0,
     }
 }

@@ -243,7 +243,7 @@ impl<'a> Locations<'a> {
             return Err("an array of another class".to_owned());
         }
         let length = u32::from(data.length);
-        let first = match access.base {
+        let first = match access.base.expand() {
             Some(base) if length > 0 => {
                 self.register(base, class, length - 1, false)?;
                 self.register(base, class, 0, false)?.start

@@ -90,9 +90,13 @@ fn rebuilt(target: &Program, instrs: &[Instr], blocks: &[Block]) -> Program {
 
     let renamed = target.instrs.iter().map(|(old, its)| {
         let mut its = its.clone();
-        its.false_deps.iter_mut().for_each(|dep| *dep = instr(*dep));
-        if let RepeatLink::After(previous) = &mut its.link {
-            *previous = instr(*previous);
+        if its.is_constrained() {
+            its.constrain(|it| {
+                it.false_deps.iter_mut().for_each(|dep| *dep = instr(*dep));
+                if let RepeatLink::After(previous) = &mut it.link {
+                    *previous = instr(*previous);
+                }
+            });
         }
         if let Attrs::Branch { target: Some(to) } = &mut its.attrs {
             *to = block(*to);

@@ -243,8 +243,8 @@ fn place_access(
         Place::Reg(_) => registers(written && !left_out(Guard::OrderRegisters), all),
         Place::Array(access) => {
             all.push((OrderedResource::Array(access.array), written && !left_out(Guard::OrderArrays)));
-            all.extend(access.value.map(|value| (OrderedResource::Value(value), written)));
-            match access.base {
+            all.extend(access.value.expand().map(|value| (OrderedResource::Value(value), written)));
+            match access.base.expand() {
                 // It stays in its array.
                 Some(base) if access.relative => {
                     elements((base.0, program.arrays[access.array].length), all);

@@ -5,7 +5,6 @@ use super::{Reader, SrcName};
 use crate::ir3::{
     Attrs, Block, BlockData, Dst, InputKind, InstrData, Opcode, Place, RegClass, SrcOperand, ValueData, WriteMask,
 };
-use smallvec::SmallVec;
 
 /// The attribute that the value with the serial number 0 is, if it is an input of a fragment.
 const FIRST_INPUT: u16 = 2000;
@@ -73,7 +72,7 @@ impl Reader {
         let open: Vec<Block> = open.collect();
         for block in open {
             let end = program.instrs.push(InstrData::new(Opcode::End));
-            program.instrs[end].attrs = Attrs::Outputs(SmallVec::new());
+            program.instrs[end].attrs = Attrs::Outputs(Box::default());
             program.blocks[block].instrs.push(end);
             if let (Some(fragment), true) = (&mut self.fragment, block == last) {
                 fragment.is_without_end = true;

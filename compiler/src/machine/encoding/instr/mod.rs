@@ -246,7 +246,7 @@ impl Decoder {
             self.data.srcs.push(predicate(0));
         }
         if matches!(opcode, Opcode::End | Opcode::Chmask) {
-            self.data.attrs = Attrs::Outputs(SmallVec::new());
+            self.data.attrs = Attrs::Outputs(Box::default());
         }
         let prints = crate::machine::code::needs_target(opcode);
         Ok(prints.then(|| self.get_signed(FieldName::Target) as i32))

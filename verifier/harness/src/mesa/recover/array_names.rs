@@ -22,7 +22,7 @@ pub(super) fn complete(program: &mut Program) {
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
         for access in accesses(data) {
-            if let Some(value) = access.value.filter(|_| !is_unnamed(program, access.array)) {
+            if let Some(value) = access.value.expand().filter(|_| !is_unnamed(program, access.array)) {
                 candidates[value].insert(access.array);
             }
         }
@@ -48,7 +48,7 @@ pub(super) fn complete(program: &mut Program) {
     }
     let arrays = program.arrays.clone();
     let name = |access: &mut ArrayAccess| {
-        let Some(value) = access.value.filter(|_| arrays[access.array].id == 0) else { return };
+        let Some(value) = access.value.expand().filter(|_| arrays[access.array].id == 0) else { return };
         let mut its = candidates[value].iter();
         if let (Some(&array), None) = (its.next(), its.next())
             && (arrays[array].length, arrays[array].class) == (arrays[access.array].length, arrays[access.array].class)
@@ -64,7 +64,7 @@ pub(super) fn complete(program: &mut Program) {
         for place in data.dsts.iter_mut().map(|dst| &mut dst.place).chain(srcs) {
             let Place::Array(access) = place else { continue };
             name(access);
-            if let Some(value) = access.value {
+            if let Some(value) = access.value.expand() {
                 program.values[value].array = Some(access.array);
             }
         }
@@ -83,7 +83,7 @@ fn accesses(data: &InstrData) -> impl Iterator<Item = &ArrayAccess> {
 /// The pairs of versions that an instruction has of one array.
 fn same_array(data: &InstrData) -> Vec<(Value, Value)> {
     let version = |place: Option<&Place>| match place {
-        Some(Place::Array(access)) => access.value,
+        Some(Place::Array(access)) => access.value.expand(),
         _ => None,
     };
     let dst = |at: usize| data.dsts.get(at).and_then(|dst| version(Some(&dst.place)));

@@ -151,7 +151,7 @@ impl Starts {
                     continue;
                 };
                 let ArrayData { id, length, .. } = last.arrays[access.array];
-                let Some(start) = access.base.filter(|_| class == own) else { continue };
+                let Some(start) = access.base.expand().filter(|_| class == own) else { continue };
                 complete(code, instr, side, (Named { id, length, class, offset: access.offset }, start));
             }
         }
@@ -164,7 +164,7 @@ pub(super) fn complete(program: &mut Program, instr: Instr, side: Side, (named, 
     let bounded = |place: &mut Place| {
         let Place::Relative { offset, .. } = *place else { return };
         let Some(offset) = i16::try_from(i32::from(offset) - i32::from(start.0)).ok() else { return };
-        *place = Place::Array(ArrayAccess { array, offset, relative: true, value: None, base: Some(start) });
+        *place = Place::Array(ArrayAccess { array, offset, relative: true, value: None.into(), base: start.into() });
     };
     let data = &mut program.instrs[instr];
     let is_tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);

@@ -61,7 +61,7 @@ fn strip(data: &mut InstrData, kept: &FxHashSet<Array>) -> bool {
         if let Place::Array(access) = place
             && !kept.contains(&access.array)
         {
-            access.value = None;
+            access.value = None.into();
         }
     }
     true
@@ -82,7 +82,9 @@ fn retain_pairs(data: &mut InstrData, is_moved: impl Fn(usize, &InstrData) -> bo
 /// The registers of a whole array after allocation.
 fn registers(place: Option<&Place>, class: RegClass) -> Option<(PhysReg, RegClass)> {
     match place {
-        Some(Place::Array(access)) if access.value.is_none() && !access.relative => Some((access.base?, class)),
+        Some(Place::Array(access)) if access.value.is_none() && !access.relative => {
+            Some((access.base.expand()?, class))
+        }
         _ => None,
     }
 }
@@ -177,7 +179,7 @@ impl<'a> Versions<'a> {
                     None => true,
                 });
             if holds {
-                held.extend(access.value);
+                held.extend(access.value.expand());
             } else {
                 self.kept.insert(access.array);
             }
@@ -194,7 +196,7 @@ impl<'a> Versions<'a> {
         }
         for src in &data.srcs {
             if let Some(Place::Array(access)) = src.place()
-                && access.value.is_some_and(|value| !held.contains(&value))
+                && access.value.expand().is_some_and(|value| !held.contains(&value))
             {
                 self.kept.insert(access.array);
             }
@@ -206,7 +208,7 @@ impl<'a> Versions<'a> {
                 // A copy: the array holds its source and its destination, which have the same content.
                 let source = data.srcs.get(at).and_then(|src| src.place());
                 if source.and_then(version).is_none_or(|value| before.contains(&value)) {
-                    held.extend(access.value);
+                    held.extend(access.value.expand());
                 }
                 let is_own = matches!(source, Some(Place::Array(from)) if from.array == access.array);
                 if !is_own && source.is_some() {
@@ -216,15 +218,15 @@ impl<'a> Versions<'a> {
             }
             let values = &self.program.values;
             held.retain(|&value| values[value].array != Some(access.array));
-            held.extend(access.value);
+            held.extend(access.value.expand());
         }
     }
 }
 
 /// The version of an array that an operand names.
-const fn version(place: &Place) -> Option<Value> {
+fn version(place: &Place) -> Option<Value> {
     match place {
-        Place::Array(access) => access.value,
+        Place::Array(access) => access.value.expand(),
         _ => None,
     }
 }

@@ -43,10 +43,10 @@ pub(super) fn complete(program: &mut Program, before_versions: bool) {
         for place in places {
             let Place::Array(access) = place else { continue };
             if has_values {
-                access.base = None;
+                access.base = None.into();
             }
             if before_versions {
-                access.value = None;
+                access.value = None.into();
             }
         }
         if data.opcode != Opcode::Phi {
@@ -80,7 +80,7 @@ fn whole_array(data: &mut InstrData) {
 fn register_of(place: &Place) -> Option<ir3_compiler::ir3::PhysReg> {
     match place {
         Place::Reg(register) => Some(*register),
-        Place::Array(access) if access.value.is_none() => access.base,
+        Place::Array(access) if access.value.is_none() => access.base.expand(),
         _ => None,
     }
 }

@@ -76,7 +76,7 @@ fn accesses(program: &Program, place: &Place, class: RegClass, mask: WriteMask, 
     };
     match place {
         Place::Array(access) => {
-            access.base.map_or_else(Vec::new, |base| several(base.0, program.arrays[access.array].length))
+            access.base.expand().map_or_else(Vec::new, |base| several(base.0, program.arrays[access.array].length))
         }
         Place::Relative { offset, size } => {
             u16::try_from(*offset).map_or_else(|_| Vec::new(), |first| several(first, *size))

@@ -334,7 +334,7 @@ impl<'a> SlotAllocator<'a> {
         if data.class.half != class.half {
             return Err("array element of another width".to_owned());
         }
-        if let Some(base) = access.base {
+        if let Some(base) = access.base.expand() {
             return self.registers(base, class, length).map(Some);
         }
         if self.unversioned[access.array] {
@@ -345,7 +345,7 @@ impl<'a> SlotAllocator<'a> {
             self.arrays[access.array] = Some(slot);
             return Ok(Some(SlotElements { slot, first: 0, halves: false, length }));
         }
-        Ok(access.value.map(|value| SlotElements { slot: self.value(value), first: 0, halves: false, length }))
+        Ok(access.value.expand().map(|value| SlotElements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
     /// The elements that `r<a0.x + n>` may reach, and the number of the first register: those of the array, if it is

@@ -136,7 +136,9 @@ fn constants_at_an_address() {
 fn versions_of_an_array() {
     let mut code = TestProgram::new();
     let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 4, base: None });
-    let access = |offset, relative, value| Place::Array(ArrayAccess { array, offset, relative, value, base: None });
+    let access = |offset, relative, value: Option<Value>| {
+        Place::Array(ArrayAccess { array, offset, relative, value: value.into(), base: None.into() })
+    };
     let lane = code.lane();
     let lane = code.src(lane);
     let index = code.op2(Opcode::AndB, lane, full(3));
@@ -195,7 +197,8 @@ fn an_index_outside_of_an_array() {
     for write in [false, true] {
         let mut code = TestProgram::new();
         let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 60, base: None });
-        let place = Place::Array(ArrayAccess { array, offset: 0, relative: true, value: None, base: None });
+        let place =
+            Place::Array(ArrayAccess { array, offset: 0, relative: true, value: None.into(), base: None.into() });
         let lane = code.lane();
         let lane = code.src(lane);
         let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);

@@ -96,7 +96,7 @@ pub enum AliasScope {
 }
 
 impl AliasScope {
-    /// The scopes by their number, with their names.
+    /// All scopes in the order of their encoding, each with its suffix in the text.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Texture, "tex"), (Self::RenderTarget, "rt"), (Self::Memory, "mem")];
 

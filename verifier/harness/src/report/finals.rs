@@ -44,8 +44,8 @@ pub struct FinalProgram {
     pub facts: Facts,
     /// The GPU.
     pub target: Target,
-    /// The first rule of ir3 that a text breaks: then the hardware does not execute the text. Sections of logs leave
-    /// out attributes that rules need; their waits are compared with the assembly.
+    /// The first rule of ir3 that the program breaks. Sections of logs lack attributes that rules need: of them only the
+    /// waits are compared with those of the assembly.
     pub broken_rule: Option<String>,
     /// True if the log does not name its GPU, and it is one of the generation.
     pub is_target_guessed: bool,

@@ -305,7 +305,7 @@ pub struct TextureQuery {
     pub texture: Term,
     /// The sampler.
     pub sampler: Term,
-    /// The operands: later ones replace earlier ones.
+    /// Values by operand; of two entries for an operand the last one counts.
     pub operands: SmallVec<[(Operand, Term); 8]>,
     /// The texture's shape, if the text prints it.
     pub shape: Option<PrintedShape>,

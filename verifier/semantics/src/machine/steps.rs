@@ -125,7 +125,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Prepares the code.
+    /// Decodes the code into steps, with the registers that each reads and writes.
     ///
     /// # Errors
     /// If an operand is no register of the machine.

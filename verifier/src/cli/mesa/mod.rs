@@ -33,8 +33,8 @@ pub struct Mesa {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
-    /// Environments in which a boundary that is not proved is run, 64 lanes each; up to eight times as many while more
-    /// of them raise the sensitivity of the runs.
+    /// Environments in which a boundary that is not proved is run and the sensitivity is measured, 64 lanes each; up to
+    /// eight times as many while more of them raise it. In others both programs are only compared.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct Mesa {
     /// Print the facts about each shader that were inferred because the log does not print them.
     #[arg(long)]
     explain: bool,
-    /// Print only failures and the summary.
+    /// Print only failures, unknown boundaries and the summary.
     #[arg(long, short)]
     quiet: bool,
     /// Folder for the files of refutations.

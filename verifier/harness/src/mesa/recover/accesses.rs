@@ -29,9 +29,9 @@ pub(super) struct Accesses {
 }
 
 impl Accesses {
-    /// Pairs the accesses of a text with the words of the final code. `last` is the last text with registers, and its
-    /// phase: a final text is paired in order, an earlier one by registers. Without it, attributes are known by opcode
-    /// only.
+    /// Takes the attributes of accesses from the words of the final code. `last` is the last section with registers, and
+    /// its phase: a final one is paired by position, an earlier one by registers. Without it, an access has what all
+    /// words of its opcode agree on.
     pub fn of(last: Option<(&Program, Phase)>, code: &Code) -> Self {
         let mut own = Self::default();
         // Words after the end are padding to the size of the instruction cache.

@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
         words
     }
 
-    /// The words of uniform buffers that are loaded at a known place, of known buffers.
+    /// The words of uniform buffers that loads with a constant buffer and offset read.
     pub fn ubo_places(&self) -> BTreeSet<(Binding, u32)> {
         let read = self.ubo_words().into_iter().filter(|(_, _, uses)| uses.float || uses.int);
         read.filter_map(|(buffer, word, _)| Some((buffer?, word))).collect()

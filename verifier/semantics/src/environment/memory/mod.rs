@@ -570,7 +570,8 @@ impl Memory {
         out
     }
 
-    /// The observable words that the run wrote and that are poison as a whole, each with the bits that it contains.
+    /// The words outside of scratch memory that the run wrote and of which all 32 bits are poison: space, buffer, number
+    /// of the word, and the value that is stored.
     pub fn undefined_words(&self) -> impl Iterator<Item = (Space, Binding, u32, u32)> + '_ {
         let seen = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
         seen.flat_map(|array| {

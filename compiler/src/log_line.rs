@@ -161,8 +161,9 @@ mod tests {
             ),
             ("12-bit MESA : x", "12-bit MESA : x", 0),
             ("x/MESA : y", "x/MESA : y", 0),
-            ("cut \x1b[3", "cut ", 0),
-            ("cut \x1b", "cut ", 0),
+            ("cut \x1b[3", "cut", 0),
+            ("cut \x1b", "cut", 0),
+            ("MESA: info: AFTER: ir3_cp: ", "AFTER: ir3_cp:", 12),
             // Copied from a terminal.
             ("[1;32mMESA: info: [0mmov[0m x, imm[0.5,1,0x1]", "mov x, imm[0.5,1,0x1]", 12),
             ("^[[1;32mMESA: info: ^[[0mmov x[3], y[m", "mov x[3], y[m", 12),
@@ -180,7 +181,7 @@ mod tests {
             ("\x1b[1;32mMESA: info: \x1b[0mmov\x1b[0m x", 4, 32),
             ("mov x\r", 5, 6),
             ("\x1b[Kmov", 0, 4),
-            ("cut \x1b[3", 4, 8),
+            ("cut \x1b[3", 3, 4),
         ] {
             assert_eq!(LogLine::of(raw).column(raw, at), column, "{raw:?}");
         }

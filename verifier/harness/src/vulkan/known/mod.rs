@@ -3,9 +3,12 @@
 //! A bug is a change of programs: the changed program means what the device does with the program. A difference is a
 //! known one if all words of the device are those of the changed program, and the words that differ are decided by it.
 
+mod uniform;
+
 use ir3_compiler::nir::{Block, Def, Function, Indices, Instr, InstrData, Intrinsic, IntrinsicOp, Shader, Stage};
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
+use uniform::Uniform;
 
 /// A bug of a device.
 pub struct KnownBug {
@@ -46,13 +49,13 @@ fn store_of_first_lane(shader: &Shader) -> Vec<Shader> {
 }
 
 fn with_stores_of_first_lane(shader: &Shader, loads: bool) -> Option<Shader> {
-    let mut uniform = Uniform { function: &shader.entry, loads, known: FxHashMap::default() };
+    let uniform = Uniform::of(&shader.entry, loads);
     let stores: Vec<(Block, Instr)> = shader
         .entry
         .instrs_in_order()
         .filter(|&(_, instr)| match &shader.entry.instrs[instr] {
             InstrData::Intrinsic(store) if store.op == IntrinsicOp::StoreSsboIr3 => {
-                store.srcs[1..].iter().all(|&src| uniform.is(src)) && !uniform.is(store.srcs[0])
+                store.srcs[1..].iter().all(|&src| uniform.contains(src)) && !uniform.contains(store.srcs[0])
             }
             _ => false,
         })
@@ -116,40 +119,6 @@ fn of_first_lane(function: &mut Function, value: Def) -> Option<Def> {
     Some(new)
 }
 
-/// The values that are the same in all lanes, as far as their operations show it.
-struct Uniform<'a> {
-    function: &'a Function,
-    /// Loads from storage buffers at an address that is the same in all lanes are the same.
-    loads: bool,
-    known: FxHashMap<Def, bool>,
-}
-
-impl Uniform<'_> {
-    fn is(&mut self, def: Def) -> bool {
-        if let Some(&known) = self.known.get(&def) {
-            return known;
-        }
-        // A value that depends on itself passes a phi, which is not the same in all lanes.
-        self.known.insert(def, false);
-        let mut srcs: SmallVec<[Def; 4]> = SmallVec::new();
-        let data = &self.function.instrs[self.function.defs[def].instr];
-        data.for_each_src(|src| srcs.push(src));
-        use IntrinsicOp as I;
-        let may_be = match data {
-            InstrData::Const { .. } | InstrData::Alu(_) => true,
-            InstrData::Intrinsic(it) => match it.op {
-                I::LoadConstIr3 | I::LoadUboVec4 | I::LoadUbo | I::LoadPushConstant | I::BindlessResourceIr3 => true,
-                I::LoadSsboIr3 => self.loads,
-                _ => false,
-            },
-            _ => false,
-        };
-        let is_uniform = may_be && srcs.into_iter().all(|src| self.is(src));
-        self.known.insert(def, is_uniform);
-        is_uniform
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +147,25 @@ mod tests {
         }
         assert_eq!(bug.imitations(&shader("FRAGMENT", "%2")), []);
         assert_eq!(KnownBug::of_device("Turnip Adreno (TM) 750").count(), 0);
+    }
+
+    /// An address that is a phi: of a loop that all lanes leave in one iteration, or of an `if` on this condition.
+    fn store_at_phi(condition: &str) -> Shader {
+        let text = format!(
+            "shader: MESA_SHADER_FRAGMENT\nnum_ssbos: 1\nsubgroup_size: 1\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:\n    \
+             32 %0 = load_const (0x00000000)\n    32 %1 = load_const (0x00000004)\n    32x4 %2 = @load_frag_coord\n    \
+             32 %3 = f2i32 %2.x\n    32 %4 = @load_const_ir3 (%0) (base=0)\n    1 %5 = ine {condition}, %0\n    \
+             if %5 {{\n    block b1:\n    }} else {{\n    block b2:\n    }}\n    block b3:\n    32 %6 = phi b1: %0, b2: %1\n    \
+             loop {{\n    block b4:\n    32 %7 = phi b3: %6, b7: %8\n    32 %8 = iadd %7, %1\n    1 %9 = ult %8, %1\n    \
+             if %9 {{\n    block b5:\n    break\n    }} else {{\n    block b6:\n    }}\n    block b7:\n    \
+             @store_ssbo_ir3 (%3, %0, %7, %7) (base=0, wrmask=x)\n    }}\n    block b8:\n}}\n"
+        );
+        ir3_compiler::nir::read(&text).expect("a program")
+    }
+
+    #[test]
+    fn a_phi_is_the_same_in_all_lanes_where_its_conditions_are() {
+        let is_uniform = |condition: &str| !KNOWN[0].imitations(&store_at_phi(condition)).is_empty();
+        assert!(is_uniform("%4") && !is_uniform("%3"));
     }
 }

@@ -271,7 +271,14 @@ fn observe_parts(
     };
     match execution.kind {
         Kind::Executed | Kind::Unstable => {}
-        kind if kind.is_fault() => return Ok(seen(Verdict::Fault(kind, execution.detail))),
+        kind if kind.is_fault() => {
+            let fault = Verdict::Fault(kind, execution.detail);
+            let known = KnownBug::of_device(device.name()).find(|bug| kind == Kind::Crashed && bug.crashes(shader));
+            return Ok(seen(match known {
+                Some(bug) => Verdict::Known(bug.name, Box::new(fault)),
+                None => fault,
+            }));
+        }
         kind => return Ok(seen(Verdict::Refused(kind, execution.detail))),
     }
     let loose = Env { device: Some(rules.loose()), ..env.clone() };

@@ -1,7 +1,16 @@
 //! Values that are the same in all lanes, as the divergence analysis of Mesa finds them.
 
-use ir3_compiler::nir::{CfNode, Def, Function, If, InstrData, IntrinsicOp, Loop};
+use ir3_compiler::nir::{Block, CfNode, Def, Function, If, InstrData, IntrinsicOp, Loop, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The operations whose results are the same in all lanes where their operands are.
+#[derive(Clone, Copy)]
+pub(super) struct Assumed {
+    /// Loads from storage buffers.
+    pub(super) loads: bool,
+    /// Derivatives, operations of a quad, and textures.
+    pub(super) lanes: bool,
+}
 
 /// The values that are the same in all lanes, as far as their operations and the control flow show it.
 pub(super) struct Uniform {
@@ -9,9 +18,8 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Analyses a function. With `loads`, a load from a storage buffer at an address that is the same in all lanes is
-    /// the same.
-    pub(super) fn of(function: &Function, loads: bool) -> Self {
+    /// Analyses a function.
+    pub(super) fn of(function: &Function, assumed: Assumed) -> Self {
         let mut conditions = FxHashMap::default();
         phi_conditions(function, &function.body, &mut conditions);
         // All values, until one of their operands is not the same: phis of loops depend on themselves.
@@ -22,12 +30,12 @@ impl Uniform {
             for (_, instr) in function.instrs_in_order() {
                 let data = &function.instrs[instr];
                 let Some(def) = data.def() else { continue };
-                let mut is_uniform = may_be_uniform(data, loads);
+                let mut is_uniform = may_be_uniform(data, assumed);
                 data.for_each_src(|src| is_uniform &= uniform.contains(&src));
                 if let Some(conditions) = conditions.get(&def) {
                     is_uniform &= conditions.iter().all(|condition| uniform.contains(condition));
                 }
-                if !is_uniform {
+                if !is_uniform && !is_absorbed(function, data) {
                     uniform.remove(&def);
                 }
             }
@@ -44,15 +52,36 @@ impl Uniform {
 }
 
 /// Returns true if the result is the same in all lanes where the operands are.
-fn may_be_uniform(data: &InstrData, loads: bool) -> bool {
+fn may_be_uniform(data: &InstrData, assumed: Assumed) -> bool {
     use IntrinsicOp as I;
     match data {
         InstrData::Const { .. } | InstrData::Alu(_) | InstrData::Phi { .. } => true,
         InstrData::Intrinsic(it) => match it.op {
             I::LoadConstIr3 | I::LoadUboVec4 | I::LoadUbo | I::LoadPushConstant | I::BindlessResourceIr3 => true,
-            I::LoadSsboIr3 => loads,
+            I::LoadSsboIr3 => assumed.loads,
+            I::Ddx | I::DdxFine | I::DdxCoarse | I::Ddy | I::DdyFine | I::DdyCoarse => assumed.lanes,
+            I::QuadBroadcast | I::QuadSwapHorizontal | I::QuadSwapVertical | I::QuadSwapDiagonal => assumed.lanes,
             _ => false,
         },
+        InstrData::Tex(_) => assumed.lanes,
+        _ => false,
+    }
+}
+
+/// Returns true if the result is a constant for any operands: with a constant that absorbs the other operand, or of a
+/// value with itself. Mesa folds these.
+fn is_absorbed(function: &Function, data: &InstrData) -> bool {
+    let InstrData::Alu(alu) = data else { return false };
+    let is_all = |bit: u64| {
+        alu.srcs.iter().any(|src| {
+            let ones = u64::MAX >> (64 - function.defs[src.def].bit_size);
+            function.as_const(src.def).is_some_and(|values| values.iter().all(|&value| value & ones == bit * ones))
+        })
+    };
+    match alu.op {
+        Op::Iand | Op::Imul | Op::Amul => is_all(0),
+        Op::Ior => is_all(1),
+        Op::Ixor | Op::Isub => alu.srcs[0] == alu.srcs[1],
         _ => false,
     }
 }
@@ -88,7 +117,7 @@ fn phi_conditions(function: &Function, nodes: &[CfNode], to: &mut FxHashMap<Def,
     }
 }
 
-fn add(function: &Function, block: ir3_compiler::nir::Block, conditions: &[Def], to: &mut FxHashMap<Def, Vec<Def>>) {
+fn add(function: &Function, block: Block, conditions: &[Def], to: &mut FxHashMap<Def, Vec<Def>>) {
     for &instr in &function.blocks[block].instrs {
         if let InstrData::Phi { def, .. } = &function.instrs[instr] {
             to.entry(*def).or_default().extend(conditions);

@@ -38,7 +38,7 @@ impl main {
 }
 ";
 
-/// A compute shader: texels of a storage image are loaded, and stored to others.
+/// A compute shader: sums of the texels of a storage image and their coordinates are stored to another one.
 const IMAGES: &str = "shader: MESA_SHADER_COMPUTE
 workgroup_size: 64, 1, 1
 num_ssbos: 1
@@ -52,10 +52,16 @@ impl main {
     32x3  %1 = @load_local_invocation_id
     32    %2 = load_const (0x00000003)
     32    %3 = iand %1.x, %2
-    32x4  %4 = vec4 %1.x, %3, %0, %0
-    32x4  %5 = @image_load (%0, %4, %0, %0) (image_dim=2D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, dest_type=uint32)
+    32    %7 = load_const (0x00000002)
+    32    %8 = ushr %1.x, %7
+    32    %9 = iand %8, %2
+    32    %10 = load_const (0x00000004)
+    32    %11 = ushr %1.x, %10
+    32x4  %4 = vec4 %3, %9, %11, %0
+    32x4  %5 = @image_load (%0, %4, %0, %0) (image_dim=3D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, dest_type=uint32)
     32    %6 = load_const (0x00000001)
-    @image_store (%6, %4, %0, %5, %0) (image_dim=2D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, src_type=uint32)
+    32x4  %12 = iadd %5, %4
+    @image_store (%6, %4, %0, %12, %0) (image_dim=3D, image_array=false, format=r32g32b32a32_uint, access=none, range_base=0, src_type=uint32)
     block b1:
 }
 ";
@@ -95,7 +101,8 @@ impl main {
     32x4  %1 = @load_frag_coord
     32x2  %2 = f2i32 %1.xy
     32    %3 = load_const (0x00000003)
-    32    %4 = @quad_broadcast (%2.x, %3)
+    32    %8 = mov %2.x
+    32    %4 = @quad_broadcast (%8, %3)
     32    %5 = mov %2.y
     32    %6 = @quad_swap_vertical (%5)
     32x2  %7 = vec2 %4, %6

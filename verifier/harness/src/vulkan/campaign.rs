@@ -4,8 +4,9 @@
 
 use super::dependence::{depended_on, operations};
 use super::mistakes::Mistake;
-use super::oracle::{Observation, Verdict, WordCounts, observe};
+use super::oracle::{Observation, Verdict, observe};
 use super::times::{Part, Stopwatch, Times};
+use super::words::WordCounts;
 use ir3_compiler::nir::{Shader, Stage};
 use ir3_programs::coverage::{self, Cell, Family};
 use ir3_programs::generator::{self, Features, Profile};

@@ -46,7 +46,7 @@ fn agreement(first: &Verdict, second: &Verdict) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oracle::{Difference, Place};
+    use super::super::words::{Difference, Place};
     use super::*;
 
     #[test]

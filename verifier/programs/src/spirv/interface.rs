@@ -353,15 +353,18 @@ impl Emitter<'_> {
             I::LoadBaseVertex | I::LoadFirstVertex => (BuiltIn::BaseVertex, Ty::U32, Some(Capability::DrawParameters)),
             I::LoadBaseInstance => (BuiltIn::BaseInstance, Ty::U32, Some(Capability::DrawParameters)),
             I::LoadDrawId => (BuiltIn::DrawIndex, Ty::U32, Some(Capability::DrawParameters)),
+            I::LoadViewIndex if self.shader.stage == Stage::Compute => {
+                return Some(no_form("`load_view_index` of the stage MESA_SHADER_COMPUTE"));
+            }
             I::LoadViewIndex => (BuiltIn::ViewIndex, Ty::U32, Some(Capability::MultiView)),
             I::LoadFragCoord => (BuiltIn::FragCoord, Ty::F32.of(4), None),
             I::LoadFrontFace => (BuiltIn::FrontFacing, Ty::BOOL, None),
             I::LoadSampleId => (BuiltIn::SampleId, Ty::U32, Some(Capability::SampleRateShading)),
             I::LoadSamplePos => (BuiltIn::SamplePosition, Ty::F32.of(2), Some(Capability::SampleRateShading)),
             I::LoadHelperInvocation => (BuiltIn::HelperInvocation, Ty::BOOL, None),
-            // Vulkan gives it to no vertex shader; llvmpipe crashes on one.
-            I::LoadPrimitiveId if self.shader.stage == Stage::Vertex => {
-                return Some(no_form("`load_primitive_id` of vertices"));
+            // Vulkan gives it to no other stage; llvmpipe crashes on these.
+            I::LoadPrimitiveId if self.shader.stage != Stage::Fragment => {
+                return Some(no_form(format_args!("`load_primitive_id` of the stage {}", self.shader.stage)));
             }
             I::LoadPrimitiveId => (BuiltIn::PrimitiveId, Ty::U32, Some(Capability::Geometry)),
             I::LoadVertexIdZeroBase => return Some(self.vertex_of_draw(intrinsic)),

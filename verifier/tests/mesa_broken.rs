@@ -83,7 +83,7 @@ fn a_list_of_words_that_is_cut_leaves_the_assembly() {
 
 /// A lost line of the list of words is noticed by the numbers of the others, or by the length of the assembly.
 #[test]
-fn lost_words_leave_the_assembly() {
+fn missing_words_leave_the_assembly() {
     let Some(paths) = common::logs() else { return };
     let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
     let path = paths.into_iter().find(|path| path.ends_with(name)).expect("the log");

@@ -159,7 +159,7 @@ pub fn listed_words(listing: &Section) -> Vec<u64> {
 
 /// The fault of a listing that lost lines: a line whose number is not the one after that of the line before it, or fewer
 /// words than the assembly has.
-pub fn lost_words(path: &Path, listing: &Section, assembly: &Section, generation: Generation) -> Option<InputError> {
+pub fn listing_fault(path: &Path, listing: &Section, assembly: &Section, generation: Generation) -> Option<InputError> {
     let all = listing::listings(&listing.text);
     let lines = &all.first()?.lines;
     let lost = |line: u32, found: String, expected: usize| {

@@ -25,7 +25,7 @@ use ir3_programs::input::natives;
 use ir3_programs::input::programs::read_nir;
 use ir3_programs::mesa::damage;
 use ir3_programs::mesa::mesa_counts;
-use ir3_programs::mesa::native::{Native, lost_words};
+use ir3_programs::mesa::native::{Native, listing_fault};
 use ir3_programs::mesa::shader::LogShader;
 use ir3_programs::mesa::{FilePosition, InputError};
 use std::path::Path;
@@ -278,7 +278,7 @@ fn read_final_code(state: &mut State<'_>) {
     let State { path, shader, target, .. } = *state;
     let listing = shader.listing.as_ref();
     let lost = listing.zip(shader.assembly.as_ref());
-    let lost = lost.and_then(|(listing, assembly)| lost_words(path, listing, assembly, target.generation));
+    let lost = lost.and_then(|(listing, assembly)| listing_fault(path, listing, assembly, target.generation));
     if let Some(error) = &lost {
         state.unread += 1;
         state.problems.push(error.to_string());

@@ -234,7 +234,7 @@ pub enum InputError {
     LostWords {
         /// The line after the lost ones.
         place: FilePosition,
-        /// What was found.
+        /// The text that was found.
         found: String,
         /// The number of the word that was expected.
         expected: usize,

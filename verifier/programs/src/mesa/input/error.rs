@@ -51,7 +51,7 @@ pub enum InputError {
         "{path}: found {found} line{s} `// after`, expected two files, or one with a line `// after` between two programs \
          (a name for each of several: `// after NAME`, `// pair NAME`)",
         path = path.display(),
-        s = plural(*found as usize)
+        s = plural(*found)
     )]
     NoPair {
         /// The file.

@@ -28,7 +28,7 @@ use ir3_compiler::nir::{
     AtomicOp, Block, Def, FloatControls, Function, Index, IndexKind, Instr, InstrData, Intrinsic, IntrinsicOp, Op,
     Shader, Stage,
 };
-use ir3_semantics::interp::nir::{Decoded, is_open};
+use ir3_semantics::interp::nir::{Decoded, has_error, is_open};
 use std::collections::BTreeSet;
 
 /// The lanes of a workgroup without operations on subgroups: those of a wave.
@@ -234,7 +234,9 @@ fn undecided(function: &Function, data: &InstrData, stage: Stage) -> Option<Stri
     use IntrinsicOp as I;
     let intrinsic = match data {
         InstrData::Tex(tex) => return texels::undecided_texture(function, tex),
-        InstrData::Alu(alu) if is_open(alu.op) => return Some(format!("`{}`, which is not exact", alu.op.name())),
+        InstrData::Alu(alu) if is_open(alu.op) || has_error(alu.op) && !only_upper_bits_are_read(function, alu.def) => {
+            return Some(format!("`{}`, which is not exact", alu.op.name()));
+        }
         InstrData::Intrinsic(intrinsic) => intrinsic,
         _ => return None,
     };
@@ -266,6 +268,22 @@ fn undecided(function: &Function, data: &InstrData, stage: Stage) -> Option<Stri
         _ if intrinsic.op.is_atomic() && is_float_atomic(intrinsic) => "atomics of floats".to_owned(),
         I::CopyUboToUniformIr3 | I::StoreConstIr3 | I::PreambleStartIr3 | I::PreambleEndIr3 => "preambles".to_owned(),
         _ => return None,
+    })
+}
+
+/// Returns true if all readers of a value shift bits with an error out of it: those of results with an error agree in
+/// the others, for most operands.
+fn only_upper_bits_are_read(function: &Function, def: Def) -> bool {
+    let least = function.defs[def].bit_size.into();
+    function.instrs_in_order().all(|(_, instr)| {
+        let data = &function.instrs[instr];
+        let mut reads = false;
+        data.for_each_src(|src| reads |= src == def);
+        let shift = match data {
+            InstrData::Alu(alu) if alu.op == Op::Ushr && alu.srcs[1].def != def => function.as_const(alu.srcs[1].def),
+            _ => None,
+        };
+        !reads || shift.is_some_and(|counts| counts.iter().all(|&count| count < least && 3 * count >= least))
     })
 }
 

@@ -1,13 +1,17 @@
 //! Programs of one operation each, whose result is stored: every operation that SPIR-V has a form for, also those that
 //! selection refuses and the generator does not make.
+//!
+//! Operations on floats have a second program, with operands that are multiples of a power of two: these have exact
+//! results where others are rounded, and are in the range for which the specification gives an error. Of results with
+//! an error the upper bits are stored.
 
 use super::insert::Inserter;
 use crate::coverage::spirv;
 use crate::generator::accepted::{WIDTHS, part_bits};
 use ir3_compiler::nir::{
-    AluSrc, Block, Builder, Def, Index, Instr, InstrData, IntrinsicOp, Op, Shader, Stage, validate,
+    AluSrc, BaseType, Block, Builder, Def, Index, Instr, InstrData, IntrinsicOp, Op, Shader, Stage, read, validate,
 };
-use ir3_semantics::interp::nir::Decoded;
+use ir3_semantics::interp::nir::{Decoded, has_error};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -17,18 +21,60 @@ const BUFFERS: [u32; 2] = [1, 8];
 const COMPONENTS: u8 = 2;
 /// Words of a lane in the buffer of results, as a shift.
 const LANE_SHIFT: u32 = 5;
-/// Programs of an intrinsic or a texture operation.
-const PROGRAMS: usize = 6;
+/// Programs of an intrinsic or a texture operation in one stage.
+const PROGRAMS: usize = 4;
+
+/// Programs of operations of which a single one has nothing to show.
+const WRITTEN: [&str; 1] = [EXCHANGE];
+
+/// Lanes read what their neighbours stored to shared memory before a barrier; then each has atomics of its own word.
+const EXCHANGE: &str = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 2
+shared_size: 1024
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32    %0 = load_const (0x00000000)
+    32    %1 = load_const (0x00000001)
+    32    %2 = load_const (0x00000002)
+    32    %3 = load_const (0x00000003)
+    32    %4 = load_const (0x01010101)
+    32    %5 = @load_local_invocation_index
+    32    %6 = imul %5, %4
+    32    %7 = ishl %5, %2
+    32    %8 = ixor %5, %1
+    32    %9 = ishl %8, %2
+    @store_shared (%6, %7) (base=0, wrmask=x, align_mul=4, align_offset=0)
+    @barrier (execution_scope=WORKGROUP, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)
+    32    %10 = @load_shared (%9) (base=0, align_mul=4, align_offset=0)
+    @barrier (execution_scope=WORKGROUP, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)
+    32    %11 = @shared_atomic (%7, %8) (base=0, atomic_op=iadd)
+    32    %12 = iadd %6, %8
+    32    %13 = iand %5, %3
+    32    %14 = iadd %12, %13
+    32    %15 = @shared_atomic_swap (%7, %14, %5) (base=0, atomic_op=cmpxchg)
+    32    %16 = @load_shared (%7) (base=0, align_mul=4, align_offset=0)
+    32    %17 = load_const (0x00000004)
+    32    %18 = ishl %5, %17
+    32    %19 = ishl %5, %2
+    32x4  %20 = vec4 %10, %11, %15, %16
+    @store_ssbo_ir3 (%20, %1, %18, %19) (base=0, wrmask=xyzw, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
 
 /// The programs; made once in a process.
 pub fn programs() -> &'static [Shader] {
     static MADE: OnceLock<Vec<Shader>> = OnceLock::new();
     MADE.get_or_init(|| {
         let alu = Op::ALL.into_iter().flat_map(|op| WIDTHS.map(|bits| (op, bits)));
-        let alu = alu.filter_map(|(op, bits)| operation(op, bits));
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let alu = alu.flat_map(|(op, bits)| OPERANDS.map(|operands| operation(op, bits, operands))).flatten();
+        let mut counts: BTreeMap<(&str, Stage), usize> = BTreeMap::new();
         let others = spirv::programs().filter_map(|(name, shader)| {
-            let count = counts.entry(name).or_default();
+            let count = counts.entry((name, shader.stage)).or_default();
             if *count >= PROGRAMS {
                 return None;
             }
@@ -37,13 +83,29 @@ pub fn programs() -> &'static [Shader] {
             Some(observed)
         });
         let has_meaning = |shader: &Shader| validate(shader).is_ok() && Decoded::new(shader).is_ok();
-        alu.chain(others).filter(has_meaning).collect()
+        let written = WRITTEN.iter().filter_map(|text| read(text).ok());
+        written.chain(alu).chain(others).filter(has_meaning).collect()
     })
 }
 
+/// The operands of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    /// Any words.
+    Any,
+    /// Floats from 1/8 to 2, and integers up to 7.
+    Small,
+}
+
+const OPERANDS: [Operands; 2] = [Operands::Any, Operands::Small];
+
 /// A compute program of one operation on words of a buffer.
-fn operation(op: Op, bits: u8) -> Option<Shader> {
+fn operation(op: Op, bits: u8, operands: Operands) -> Option<Shader> {
     let info = op.info();
+    let is_small = operands == Operands::Small;
+    if is_small && (bits > 32 || !info.inputs.iter().any(|input| input.ty.base == BaseType::Float)) {
+        return None;
+    }
     let is_unsized = info.inputs.iter().any(|input| input.ty.size == 0);
     if !is_unsized && bits != 32
         || info.inputs.iter().any(|input| input.ty.size == 0 && !input.ty.base.widths().contains(&bits))
@@ -75,6 +137,10 @@ fn operation(op: Op, bits: u8) -> Option<Shader> {
         let mut scalars = Vec::new();
         for _ in 0..info.source_components(i, components) {
             let value = word(&mut b)?;
+            if is_small {
+                scalars.push(small(&mut b, input.ty.base == BaseType::Float, width, value));
+                continue;
+            }
             scalars.push(match width {
                 1 => {
                     let one = b.constant(32, 1);
@@ -92,12 +158,43 @@ fn operation(op: Op, bits: u8) -> Option<Shader> {
         }
         srcs.push(AluSrc::identity(b.vec(&scalars)));
     }
-    let result = b.alu_swizzled(op, components, &srcs);
+    let mut result = b.alu_swizzled(op, components, &srcs);
+    if has_error(op) {
+        let width = info.output.ty.width_or(bits);
+        let count = b.constant(32, if width == 16 { 6 } else { 16 });
+        let count = AluSrc { def: count, swizzle: [0; 16] };
+        result = b.alu_swizzled(Op::Ushr, components, &[AluSrc::identity(result), count]);
+    }
     let mut shader = b.finish();
     let instr = shader.entry.defs[result].instr;
     let (block, _) = shader.entry.instrs_in_order().find(|&(_, it)| it == instr)?;
     store(&mut shader, block, result)?;
     Some(shader)
+}
+
+/// A small operand of a word.
+fn small(b: &mut Builder, is_float: bool, width: u8, word: Def) -> Def {
+    let mask = b.constant(32, if is_float { 15 } else { 7 });
+    let value = b.alu(Op::Iand, &[word, mask]);
+    if !is_float {
+        return match width {
+            1 => {
+                let half = b.constant(32, 3);
+                b.alu(Op::Ult, &[half, value])
+            }
+            8 => b.alu(Op::U2u8, &[value]),
+            16 => b.alu(Op::U2u16, &[value]),
+            32 => value,
+            _ => b.alu(Op::U2u64, &[value]),
+        };
+    }
+    let one = b.constant(32, 1);
+    let value = b.alu(Op::Iadd, &[value, one]);
+    let (float, eighth) = match width {
+        16 => (b.alu(Op::U2f16, &[value]), b.constant(16, 0x3000)),
+        _ => (b.alu(Op::U2f32, &[value]), b.constant(32, 0x3e00_0000)),
+    };
+    b.alu(Op::Fmul, &[float, eighth])
 }
 
 /// A program of one intrinsic or texture operation whose words differ between lanes, and whose result is stored.
@@ -175,6 +272,9 @@ mod tests {
             })
         };
         assert!(all.len() > 600, "{}", all.len());
+        for text in WRITTEN {
+            assert!(read(text).is_ok_and(|shader| all.contains(&shader)), "{text}");
+        }
         for name in ["fdot3", "pack_snorm_4x8", "iadd", "vote_ieq", "ddx_fine", "txs"] {
             assert!(has(name), "{name}");
         }

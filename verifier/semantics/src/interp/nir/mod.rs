@@ -22,7 +22,7 @@ mod run;
 mod uses;
 mod watch;
 
-pub use run::{DENORMALS, is_open};
+pub use run::{DENORMALS, has_error, is_open};
 
 use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::{InstrData, Shader};

@@ -6,6 +6,7 @@
 //! are kept are modes. Other operations have an error.
 
 use super::RunningWave;
+use super::precision::{self as bounded, has_error, is_derived};
 use crate::arithmetic::float;
 use crate::arithmetic::rows::{LANES, Row};
 use crate::environment::device::{FloatModes, width_index};
@@ -38,6 +39,8 @@ enum Precision {
     ToInteger { signed: bool },
     /// A product and a sum, with or without rounding between them.
     Fused,
+    /// The result has an error, or is that of an expression (see [`precision`](super::precision)).
+    Bounded,
     /// Anything.
     Open,
 }
@@ -75,7 +78,9 @@ fn is_comparison(op: Op) -> bool {
 fn precision(op: Op) -> Precision {
     match op {
         _ if is_comparison(op) => Precision::Exact,
-        Op::UnpackHalf2x16SplitX | Op::UnpackHalf2x16SplitY => Precision::Exact,
+        _ if has_error(op) || is_derived(op) => Precision::Bounded,
+        // The conversion towards zero is made of operations on integers.
+        Op::UnpackHalf2x16SplitX | Op::UnpackHalf2x16SplitY | Op::F2f16Rtz => Precision::Exact,
         Op::Fneg | Op::Fabs | Op::Slt | Op::Sge | Op::Seq | Op::Sne | Op::B2f16 | Op::B2f32 | Op::B2f64 => {
             Precision::Exact
         }
@@ -84,6 +89,7 @@ fn precision(op: Op) -> Precision {
         Op::Fadd
         | Op::Fsub
         | Op::Fmul
+        | Op::Fmulz
         | Op::F2f16
         | Op::F2f16Rtne
         | Op::F2f32
@@ -96,7 +102,7 @@ fn precision(op: Op) -> Precision {
         | Op::U2f64 => Precision::Rounded,
         Op::F2i8 | Op::F2i16 | Op::F2i32 | Op::F2i64 => Precision::ToInteger { signed: true },
         Op::F2u8 | Op::F2u16 | Op::F2u32 | Op::F2u64 => Precision::ToInteger { signed: false },
-        Op::Ffma => Precision::Fused,
+        Op::Ffma | Op::FfmaWeak | Op::Fmad => Precision::Fused,
         _ => Precision::Open,
     }
 }
@@ -185,6 +191,10 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
     if precision == Precision::Open {
         return Some((all, site.op.name()));
     }
+    if precision == Precision::Bounded {
+        let open = bounded::open_bits(site.op, [site.bits, site.source_bits], operands).map_or(all, |open| open[0]);
+        return (open != 0).then(|| (open, site.op.name()));
+    }
     let half = match site.op {
         Op::UnpackHalf2x16SplitX => operands[0] & 0xffff,
         Op::UnpackHalf2x16SplitY => operands[0] >> 16,
@@ -209,7 +219,7 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
         return Some((target.sign(), ZERO_SIGNS));
     }
     match precision {
-        Precision::Exact | Precision::Open => None,
+        Precision::Exact | Precision::Bounded | Precision::Open => None,
         Precision::ExactButZero if site.op == Op::Fsign && floats().any(|value| source.is_nan(value)) => {
             Some((all, SPECIALS))
         }
@@ -230,9 +240,12 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
             (!(value >= least && value < most)).then_some((all, OUT_OF_RANGE))
         }
         Precision::Fused => {
-            let is_one_result = site.bits == 32 && {
-                let [a, b, c] = [operands[0], operands[1], operands[2]].map(f32::from_bits);
-                a.mul_add(b, c).to_bits() == (a * b + c).to_bits()
+            let is_one_result = match site.bits {
+                32 => {
+                    let [a, b, c] = [operands[0], operands[1], operands[2]].map(f32::from_bits);
+                    a.mul_add(b, c).to_bits() == (a * b + c).to_bits()
+                }
+                _ => bounded::is_exact_product(operands[0], operands[1]),
             };
             (!is_one_result || !modes.rounds_to_even[of_target]).then_some((all, site.op.name()))
         }
@@ -291,6 +304,10 @@ impl RunningWave<'_> {
             DecodedOp::Three { dst, a, b, c, .. } | DecodedOp::Select { dst, a, b, c, .. } => {
                 (dst, [a, b, c].into_iter().collect())
             }
+            DecodedOp::Wide(wide) if precision(site.op) == Precision::Bounded && site.bits <= 32 => {
+                self.open_results(wide, site);
+                return;
+            }
             ref other => {
                 // Of vectors and of 64 bits.
                 for row in op::writes(self.code, other) {
@@ -325,6 +342,23 @@ impl RunningWave<'_> {
                 }
                 self.set_lane_open(dst as usize, lane, open);
                 self.state.freedoms.insert(why);
+            }
+        }
+    }
+
+    /// The same for an operation on vectors.
+    fn open_results(&mut self, wide: u32, site: FloatSite) {
+        let wide = &self.code.wide[wide as usize];
+        for lane in lanes(self.active) {
+            let is_known = wide.srcs.iter().all(|&row| self.open_bits(row, lane) == 0);
+            let operands: SmallVec<[u32; 8]> = wide.srcs.iter().map(|&row| self.rows[row as usize][lane]).collect();
+            let open = bounded::open_bits(site.op, [site.bits, site.source_bits], &operands).filter(|_| is_known);
+            for (row, at) in (wide.dst..wide.dst + wide.count).zip(0..) {
+                let open = open.as_ref().and_then(|open| open.get(at)).copied().unwrap_or(whole(site.bits));
+                if open != 0 {
+                    self.state.freedoms.insert(site.op.name());
+                }
+                self.set_lane_open(row as usize, lane, open);
             }
         }
     }
@@ -480,7 +514,20 @@ mod tests {
         let fused = "    32 %9 = ffma %1.x, %1.y, %1.z\n";
         assert_eq!(run(fused, &[ONE, ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
         assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], Some(MODES)), (u32::MAX, ["ffma"].into()));
-        assert_eq!(run("    32 %9 = fsin %1.x\n", &[ONE], Some(MODES)), (u32::MAX, ["fsin"].into()));
-        assert!(is_open(Op::Fsin) && !is_open(Op::Fadd) && !is_open(Op::Iadd));
+        let half = "    16x4 %8 = f2f16 %1\n    16 %7 = ffma %8.x, %8.y, %8.z\n    32 %9 = u2u32 %7\n";
+        assert_eq!(run(half, &[ONE, 0x4040_0000, ONE], Some(MODES)), (0, BTreeSet::new()));
+        assert_eq!(run("    32 %9 = fpow %1.x, %1.y\n", &[ONE, ONE], Some(MODES)), (u32::MAX, ["fpow"].into()));
+        assert!(is_open(Op::Fpow) && !is_open(Op::Fsin) && !is_open(Op::Fadd) && !is_open(Op::Iadd));
+    }
+
+    #[test]
+    fn upper_bits_of_a_result_with_an_error_are_known() {
+        let upper = "    32 %8 = fsqrt %1.x\n    32 %7 = load_const (0x00000010)\n    32 %9 = ushr %8, %7\n";
+        assert_eq!(run(upper, &[0x4040_0000], Some(MODES)), (0, ["fsqrt"].into()));
+        assert_eq!(run(upper, &[NAN], Some(MODES)).0, 0xffff);
+        let sum = "    32 %9 = fdot2 %1.xy, %1.zw\n";
+        assert_eq!(run(sum, &[ONE, ONE, ONE, 0x4040_0000], Some(MODES)), (0, BTreeSet::new()));
+        let unknown = "    32 %8 = fpow %1.x, %1.y\n    32x2 %7 = vec2 %8, %1.x\n    32 %9 = fdot2 %7, %1.zw\n";
+        assert_eq!(run(unknown, &[ONE; 4], Some(MODES)).0, u32::MAX);
     }
 }

@@ -5,8 +5,10 @@ mod freedoms;
 mod lanes;
 mod memory;
 mod notes;
+mod precision;
 
 pub use freedoms::{DENORMALS, is_open};
+pub use precision::has_error;
 
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};

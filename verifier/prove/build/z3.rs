@@ -6,7 +6,7 @@ use std::{env, fs};
 
 /// The missing library and the alternatives, in one line.
 const MESSAGE: &str = "Z3 was not found: install it (Debian, Ubuntu: `apt install libz3-dev`; Fedora: `dnf install z3-devel`; \
-    Homebrew: `brew install z3`), or build it with the program (`--features vendored-z3`: needs cmake 3.26, Python 3 and a C++ compiler), \
+    Homebrew: `brew install z3`), or build it with the program (`--features vendored-z3`: needs cmake 3.26, Python 3 and GCC 13), \
     or build without it (`--no-default-features --features cli`: the interpreter and the register checker are complete, the \
     engine `smt` proves only what term rewriting proves)";
 

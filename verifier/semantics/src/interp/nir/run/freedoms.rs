@@ -179,6 +179,18 @@ fn whole(bits: u8) -> u32 {
     }
 }
 
+/// Returns true if a product and a sum have one result, whether or not the product is rounded.
+fn is_same_if_fused(bits: u8, keeps_denormals: bool, operands: &[u32]) -> bool {
+    if bits != 32 {
+        return bounded::is_exact_product(operands[0], operands[1]);
+    }
+    let [a, b, c] = [operands[0], operands[1], operands[2]].map(f32::from_bits);
+    // A product that is a denormal may be a zero, if there is one.
+    let is_kept = keeps_denormals || !(a * b).is_subnormal();
+    let (fused, rounded) = (a.mul_add(b, c), a * b + c);
+    is_kept && (fused.to_bits() == rounded.to_bits() || fused.is_nan() && rounded.is_nan())
+}
+
 /// The bits of a result that are open in a lane, and the reason.
 fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32) -> Option<(u32, &'static str)> {
     let all = whole(site.bits);
@@ -194,6 +206,10 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
     if precision == Precision::Bounded {
         let open = bounded::open_bits(site.op, [site.bits, site.source_bits], operands).map_or(all, |open| open[0]);
         return (open != 0).then(|| (open, site.op.name()));
+    }
+    // Before the NaNs: one of both results may be a number.
+    if precision == Precision::Fused && !is_same_if_fused(site.bits, modes.keeps_denormals[of_target], operands) {
+        return Some((all, site.op.name()));
     }
     let half = match site.op {
         Op::UnpackHalf2x16SplitX => operands[0] & 0xffff,
@@ -239,16 +255,7 @@ fn open_bits(site: FloatSite, modes: &FloatModes, operands: &[u32], result: u32)
             // A NaN is in no range.
             (!(value >= least && value < most)).then_some((all, OUT_OF_RANGE))
         }
-        Precision::Fused => {
-            let is_one_result = match site.bits {
-                32 => {
-                    let [a, b, c] = [operands[0], operands[1], operands[2]].map(f32::from_bits);
-                    a.mul_add(b, c).to_bits() == (a * b + c).to_bits()
-                }
-                _ => bounded::is_exact_product(operands[0], operands[1]),
-            };
-            (!is_one_result || !modes.rounds_to_even[of_target]).then_some((all, site.op.name()))
-        }
+        Precision::Fused => (!modes.rounds_to_even[of_target]).then_some((all, ROUNDING)),
     }
 }
 
@@ -514,6 +521,11 @@ mod tests {
         let fused = "    32 %9 = ffma %1.x, %1.y, %1.z\n";
         assert_eq!(run(fused, &[ONE, ONE, ONE], Some(MODES)), (0, BTreeSet::new()));
         assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], Some(MODES)), (u32::MAX, ["ffma"].into()));
+        // 1.5 * 2^127.5 is too large for a number, if it is rounded.
+        assert_eq!(run(fused, &[0x3fc0_0000, 0x7f40_0000, 0xff80_0000], Some(MODES)).0, u32::MAX);
+        // 2^-100 * 2^-27 is a denormal, beside the least normal number.
+        assert_eq!(run(fused, &[0x0d80_0000, 0x3200_0000, 0x0080_0000], Some(MODES)).0, u32::MAX);
+        assert_eq!(run(fused, &[0x0d80_0000, 0x3f80_0000, 0x0080_0000], Some(MODES)).0, 0);
         let half = "    16x4 %8 = f2f16 %1\n    16 %7 = ffma %8.x, %8.y, %8.z\n    32 %9 = u2u32 %7\n";
         assert_eq!(run(half, &[ONE, 0x4040_0000, ONE], Some(MODES)), (0, BTreeSet::new()));
         assert_eq!(run("    32 %9 = fpow %1.x, %1.y\n", &[ONE, ONE], Some(MODES)), (u32::MAX, ["fpow"].into()));

@@ -63,13 +63,18 @@ fn real_logs_are_broken_in_all_ways() {
     }
 }
 
+/// A log with a list of words, if the logs are there.
+fn listed_log() -> Option<(PathBuf, String)> {
+    let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
+    let path = common::logs()?.into_iter().find(|path| path.ends_with(name)).expect("the log");
+    let text = fs::read_to_string(&path).expect("a log");
+    Some((path, text))
+}
+
 /// A log that ends in the list of the words has the same code as assembly before it.
 #[test]
 fn a_list_of_words_that_is_cut_leaves_the_assembly() {
-    let Some(paths) = common::logs() else { return };
-    let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
-    let path = paths.into_iter().find(|path| path.ends_with(name)).expect("the log");
-    let text = fs::read_to_string(&path).expect("a log");
+    let Some((path, text)) = listed_log() else { return };
     let engines = registers();
     let unbroken = whole(&path, &text, None, &settings(&engines));
     let cut = whole(&path, &text[..text.len() - 900], None, &settings(&engines));
@@ -84,10 +89,7 @@ fn a_list_of_words_that_is_cut_leaves_the_assembly() {
 /// A lost line of the list of words is noticed by the numbers of the others, or by the length of the assembly.
 #[test]
 fn missing_words_leave_the_assembly() {
-    let Some(paths) = common::logs() else { return };
-    let name = "a540/SPIRV-Cross__shaders-msl-no-opt__comp__return.comp.log";
-    let path = paths.into_iter().find(|path| path.ends_with(name)).expect("the log");
-    let text = fs::read_to_string(&path).expect("a log");
+    let Some((path, text)) = listed_log() else { return };
     let engines = registers();
     let unbroken = whole(&path, &text, None, &settings(&engines));
     let is_word = |line: &&str| line.trim_start().get(4..5) == Some("[") && line.contains('_');

@@ -1,9 +1,9 @@
 //! Checks of the resources that a driver reserves for a program against its code.
 //!
-//! Mesa prints the resources that it reports to the driver: the size of the code, registers, the part of the constant file that is loaded,
-//! scratch and shared memory, the branch stack (checked with the hazards), the width of waves. Too much costs speed.
-//! With too little, the registers or the memory of another wave are written, and no run or proof of the program alone
-//! shows it.
+//! Mesa prints the resources that it reports to the driver: the size of the code, registers, the part of the constant
+//! file that is loaded, scratch and shared memory, the branch stack (checked with the hazards), the width of waves. Too
+//! much costs speed. With too little, the registers or the memory of another wave are written, and no run or proof of
+//! the program alone shows it.
 
 use super::recover::scratch;
 use crate::check::final_code;

@@ -24,12 +24,13 @@
 use super::boundary::{Boundary, BoundaryKind, Origin, ir3_of};
 use super::engine::crash;
 use super::final_code::{final_code, hazard};
+use super::history::History;
 use super::interpreter::{
     Comparison, Refutation, SourceRuns, compare_runs, decode_with_driver_words, source_run, source_runs,
 };
 use super::legal::broken_rule;
 use super::policy::Policy;
-use super::proof_time::{FailedProofs, with_proof_time};
+use super::proof_time::with_proof_time;
 use super::search::InputSearch;
 use super::sensitivity::Sensitivity;
 use super::{Answer, EngineKind, Engines, Executable, Execution, NO_ENGINE, NotShown, Unknown, Verdict};
@@ -113,13 +114,24 @@ pub struct Judge<'a> {
     envs: &'a [Env],
     scratch: &'a mut Scratch,
     trail: Trail,
-    failed_proofs: FailedProofs,
+    history: History,
 }
 
 impl<'a> Judge<'a> {
     /// A judge of boundaries that do not follow each other. Every boundary that is run is run in `envs`.
     pub fn new(policy: Policy<'a>, target: Target, envs: &'a [Env], scratch: &'a mut Scratch) -> Self {
-        Self { policy, target, envs, scratch, trail: Trail::default(), failed_proofs: FailedProofs::default() }
+        Self { policy, target, envs, scratch, trail: Trail::default(), history: History::default() }
+    }
+
+    /// Returns the judge with the history of the same program.
+    #[must_use]
+    pub fn with_history(self, history: History) -> Self {
+        Self { history, ..self }
+    }
+
+    /// Returns the history with the boundaries so far.
+    pub fn into_history(self) -> History {
+        self.history
     }
 
     /// Runs the first program of boundaries that follow each other.
@@ -297,12 +309,12 @@ impl<'a> Judge<'a> {
         if !self.policy.engines.has_prover() {
             return Vec::new();
         }
-        let engines = with_proof_time(&self.policy, boundary, &self.failed_proofs);
+        let engines = with_proof_time(&self.policy, boundary, &self.history.failed_proofs);
         let &Boundary { stage, before, after, .. } = boundary;
         let mut answers =
             engines.answers_until_decided(&Question { stage, before, after, machine: &self.target, envs: &[] });
         for answer in &mut answers {
-            self.failed_proofs.add(answer);
+            self.history.failed_proofs.add(answer);
             if let Verdict::Refuted(refutation) = &mut answer.verdict {
                 refutation.stage = boundary.stage_name();
             }
@@ -353,7 +365,7 @@ impl<'a> Judge<'a> {
         let first = if boundary.follows { first } else { compare(self.envs) };
         match &self.policy.search {
             Some(search) if !is_decided(&first) => {
-                let mut inputs = InputSearch::new(boundary.after, &self.target, search);
+                let mut inputs = InputSearch::new(boundary.after, &self.target, search, &mut self.history.searches);
                 inputs.doubted = doubted;
                 inputs.has_full_waves = boundary.has_full_waves();
                 let verdict = inputs.run(first, self.envs, &mut compare);

@@ -12,6 +12,7 @@ mod ends;
 mod engine;
 mod execution;
 mod final_code;
+mod history;
 mod inputs;
 mod interpreter;
 mod judge;
@@ -43,6 +44,7 @@ pub use engine::{
 };
 pub use execution::{Executable, Execution};
 pub(crate) use final_code::{SIDES, final_code, only_access};
+pub use history::History;
 pub use inputs::{ProgramInputs, any_env};
 pub(crate) use interpreter::target_fuel;
 pub use interpreter::{Refutation, SourceRuns, compare_on_machine, compare_snapshots, run_snapshot};

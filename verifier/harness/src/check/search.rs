@@ -1,11 +1,12 @@
 //! The search for inputs on which two programs differ.
 //!
-//! The first environments are those of the program by number. While the runs depend on too little of the program, more
-//! are added: of some candidates those that reach most of the sites that no run has depended on yet
-//! ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
+//! The first environments are those of the program by number, and those on which the program of an earlier boundary
+//! depends most ([`Searches`]). While the runs depend on too little of the program, more are added: of some candidates
+//! those that reach most of the sites that no run has depended on yet ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
 //! compared in some environments before anything is measured, in more after it, and in many more where the register
 //! checker names a failure. At the end single inputs are moved until the operands of a comparison are equal ([`Ties`]).
 
+use super::history::Searches;
 use super::judge::is_decided;
 use super::policy::Search;
 use super::ties::Ties;
@@ -42,6 +43,11 @@ const WORK: u64 = 3;
 const PATIENCE: u32 = 6;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
 const MEASURED: u32 = 8;
+/// The same two after a search on an earlier boundary of the program that found too little.
+const SHORT_PATIENCE: u32 = 1;
+const SHORT_MEASURED: u32 = 2;
+/// The divisor of the time of the comparisons at the end if this search finds too little, too.
+const FOUND_TOO_LITTLE_AGAIN: u32 = 4;
 /// Environment numbers below this are measured; from here on they are compared only.
 pub(super) const FIRST_COMPARED: usize = 1 << 20;
 
@@ -51,6 +57,8 @@ type Compare<'a> = &'a mut dyn FnMut(&[Env]) -> Verdict;
 /// The search on one boundary.
 pub(super) struct InputSearch<'a> {
     search: &'a Search<'a>,
+    /// The searches on earlier boundaries of the program.
+    known: &'a mut Searches,
     probe: Option<SensitivityProbe>,
     measured: Option<Sensitivity>,
     fuel: u64,
@@ -69,13 +77,15 @@ pub(super) struct InputSearch<'a> {
 }
 
 impl<'a> InputSearch<'a> {
-    pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>) -> Self {
+    pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>, known: &'a mut Searches) -> Self {
         let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
         // Without a limit the given runs are measured, in any time.
-        let time = if search.limit.is_zero() { Duration::MAX } else { search.limit * MEASURED };
+        let factor = if known.found_too_little { SHORT_MEASURED } else { MEASURED };
+        let time = if search.limit.is_zero() { Duration::MAX } else { search.limit * factor };
         let probe = probe.map(|probe| probe.with_work(WORK).with_time(time));
         Self {
             search,
+            known,
             probe,
             measured: None,
             fuel: search.fuel,
@@ -116,46 +126,68 @@ impl<'a> InputSearch<'a> {
         let mut at = 0;
         self.compare(&mut verdict, compare, &mut at, COMPARED_FIRST, search.limit * 2);
         let start = ThreadTime::now();
-        let mut count = envs.len();
-        let mut measured = envs.clone();
-        let (mut last, mut idle) = (0.0, 0);
-        while !is_decided(&verdict) {
-            let Some(share) = self.measure(&measured) else { break };
-            if share > last {
-                self.best = measured.first().cloned();
-                measured.iter().for_each(|env| self.learn(env));
-            }
-            idle = if share < last + 0.01 { idle + 1 } else { 0 };
-            let enough = self.sensitivity().is_enough();
-            let too_long = start.elapsed() >= search.limit * if enough { 1 } else { PATIENCE };
-            if too_long || count >= search.most_runs || share == 1.0 || idle > 2 && enough {
-                break;
-            }
-            last = share.max(last);
-            measured = self.next_envs();
-            count += measured.len();
-            verdict.add_runs(compare(&measured));
-        }
+        self.measure_more(&mut verdict, &envs, compare, start);
         if self.measured_fuel < self.fuel && !self.sensitivity().is_enough() && !is_decided(&verdict) {
             self.measured_fuel = self.fuel;
-            self.measure(&envs);
+            self.measure(&envs, &mut |_| false);
         }
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
         // Measuring long runs takes all of the time, and shows little of their computations.
         let left = (search.limit * 2).saturating_sub(start.elapsed()).max(search.limit / 2);
-        self.compare(&mut verdict, compare, &mut at, most, left);
-        self.steer(&mut verdict, compare);
+        let finds_too_little = self.probe.is_some() && !self.sensitivity().is_enough();
+        let share = if finds_too_little && self.known.found_too_little { FOUND_TOO_LITTLE_AGAIN } else { 1 };
+        self.known.found_too_little = finds_too_little;
+        self.compare(&mut verdict, compare, &mut at, most, left / share);
+        self.steer(&mut verdict, compare, share);
         verdict
     }
 
+    /// Measures the runs in the first environments and in those that showed most of earlier programs, and adds others
+    /// while the runs depend on too little.
+    fn measure_more(&mut self, verdict: &mut Verdict, envs: &[Env], compare: Compare<'_>, start: ThreadTime) {
+        let search = self.search;
+        let kept = self.kept();
+        if !kept.is_empty() && !is_decided(verdict) {
+            verdict.add_runs(compare(&kept));
+        }
+        let patience = if self.known.found_too_little { SHORT_PATIENCE } else { PATIENCE };
+        let is_over = |enough| start.elapsed() >= search.limit * if enough { 1 } else { patience };
+        let mut count = envs.len();
+        let mut measured = [&kept, envs].concat();
+        let (mut last, mut idle, mut is_chosen) = (0.0, 0, false);
+        while !is_decided(verdict) {
+            // Without a limit the given runs are measured, all of them.
+            let stop = &mut |enough| !search.limit.is_zero() && is_over(enough);
+            let Some(share) = self.measure(&measured, stop) else { break };
+            if share > last {
+                self.best = measured.first().cloned();
+                if let Some(env) = measured.first().filter(|_| is_chosen) {
+                    self.known.add(share - last, env);
+                }
+                measured.iter().for_each(|env| self.learn(env));
+            }
+            idle = if share < last + 0.01 { idle + 1 } else { 0 };
+            let enough = self.sensitivity().is_enough();
+            if is_over(enough) || count >= search.most_runs || share == 1.0 || idle > 2 && enough {
+                break;
+            }
+            last = share.max(last);
+            measured = self.next_envs();
+            is_chosen = true;
+            count += measured.len();
+            verdict.add_runs(compare(&measured));
+        }
+    }
+
     /// Compares both programs where operands of comparisons are equal, or next to each other.
-    fn steer(&mut self, verdict: &mut Verdict, compare: Compare<'_>) {
+    /// The time is divided by `share`.
+    fn steer(&mut self, verdict: &mut Verdict, compare: Compare<'_>, share: u32) {
         if is_decided(verdict) {
             return;
         }
         let (Some(inputs), Some(probe)) = (self.search.inputs, &mut self.probe) else { return };
         let limit = if self.doubted { self.search.limit } else { self.search.limit / 2 };
-        let mut ties = Ties::new(inputs, probe, self.fuel, limit);
+        let mut ties = Ties::new(inputs, probe, self.fuel, limit / share);
         let from = self.best.iter().chain(self.compared.iter().rev().map(|(env, _)| env));
         for env in from {
             let found = catch(|| {
@@ -183,6 +215,11 @@ impl<'a> InputSearch<'a> {
             let is_short = (start.elapsed() - before) * 8 < limit;
             count = if is_short { BATCH } else { 1 };
         }
+    }
+
+    /// The environments on which the program of an earlier boundary depends most.
+    fn kept(&self) -> Vec<Env> {
+        self.known.envs().map(|env| Env { fuel: Some(self.fuel), ..env.clone() }).collect()
     }
 
     fn env(&self, number: usize) -> Env {
@@ -215,11 +252,20 @@ impl<'a> InputSearch<'a> {
         }
     }
 
-    /// Measures the sites that further runs depend on.
-    fn measure(&mut self, envs: &[Env]) -> Option<f64> {
+    /// Measures the sites that further runs depend on, until `stop` returns true; it receives if the runs so far depend
+    /// on enough.
+    fn measure(&mut self, envs: &[Env], stop: &mut dyn FnMut(bool) -> bool) -> Option<f64> {
         let fuel = self.measured_fuel;
         let probe = self.probe.as_mut()?;
-        if catch(|| envs.iter().for_each(|env| probe.run(env, fuel))).is_err() {
+        let measured = catch(|| {
+            for env in envs {
+                probe.run(env, fuel);
+                if stop(probe.sensitivity().is_enough()) {
+                    break;
+                }
+            }
+        });
+        if measured.is_err() {
             self.probe = None;
             self.measured = None;
             return None;

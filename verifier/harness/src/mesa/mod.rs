@@ -24,7 +24,7 @@ pub use bundle::{command_again, files as bundle_files, write as write_bundle};
 pub use sides::{CODE, Checked, NIR, READER, Settings, Side, Sides, WHOLE};
 pub use statements::not_compared;
 
-use crate::check::{EngineKind, Verdict};
+use crate::check::{EngineKind, History, Verdict};
 use cpu_time::ThreadTime;
 use ir3_compiler::target::Target;
 use ir3_programs::mesa::shader::LogShader;
@@ -50,7 +50,9 @@ pub fn check_shader<'a>(
 ) -> Recovered {
     let (sides, recovered) = Sides::of(path, shader, target, settings.seed);
     let boundaries = sides.boundaries();
-    let mut all: Vec<Checked<'a>> = boundaries.iter().map(|&(name, at)| named(name, &sides, at, settings)).collect();
+    let mut history = History::default();
+    let mut all: Vec<Checked<'a>> =
+        boundaries.iter().map(|&(name, at)| named(name, &sides, at, settings, &mut history)).collect();
     if settings.engines.has(EngineKind::Interpreter) {
         let envs = refuting(&all);
         all.iter_mut().zip(&boundaries).for_each(|(checked, &(_, at))| sides.run_on(checked, at, &envs));
@@ -59,8 +61,14 @@ pub fn check_shader<'a>(
     recovered
 }
 
-fn named<'a>(name: &str, sides: &Sides<'a>, at: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
-    Checked { name: name.to_owned(), ..sides.judge(at, settings) }
+fn named<'a>(
+    name: &str,
+    sides: &Sides<'a>,
+    at: [usize; 2],
+    settings: &Settings<'_>,
+    history: &mut History,
+) -> Checked<'a> {
+    Checked { name: name.to_owned(), ..sides.judge_next(at, settings, history) }
 }
 
 /// The most inputs that are tried at other boundaries.
@@ -101,9 +109,10 @@ pub fn check_shader_within<'a>(
 ) -> Recovered {
     let start = ThreadTime::now();
     let (sides, recovered) = Sides::of(path, shader, target, settings.seed);
+    let mut history = History::default();
     for (name, at) in sides.boundaries() {
         let checked = match start.elapsed() < time {
-            true => sides.judge_briefly(at, settings),
+            true => sides.judge_briefly(at, settings, &mut history),
             false => sides.run(at, settings.fuel, settings.runs),
         };
         if each(Checked { name: name.to_owned(), ..checked }).is_break() {
@@ -122,8 +131,9 @@ pub fn check_shader_until<'a>(
     each: &mut dyn FnMut(Checked<'a>) -> ControlFlow<()>,
 ) -> Recovered {
     let (sides, recovered) = Sides::of(path, shader, target, settings.seed);
+    let mut history = History::default();
     for (name, at) in sides.boundaries() {
-        if each(named(name, &sides, at, settings)).is_break() {
+        if each(named(name, &sides, at, settings, &mut history)).is_break() {
             break;
         }
     }

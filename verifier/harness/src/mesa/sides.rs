@@ -3,8 +3,8 @@
 use super::recover::{self, Phase, Recovered};
 use super::reserved;
 use crate::check::{
-    Boundary, BoundaryKind, Engines, FinalFacts, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs, Search,
-    Sensitivity, Unknown, Verdict,
+    Boundary, BoundaryKind, Engines, FinalFacts, History, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs,
+    Search, Sensitivity, Unknown, Verdict,
 };
 use ir3_compiler::ir3::{Opcode, Src, SrcOperand};
 use ir3_compiler::nir::{self, IntrinsicOp};
@@ -240,24 +240,26 @@ impl<'a> Sides<'a> {
 
     /// Compares two programs of the shader.
     pub fn judge(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+        self.judge_next(sides, settings, &mut History::default())
+    }
+
+    /// Compares two programs of the shader, whose boundaries so far are in the history.
+    pub fn judge_next(&self, sides: [usize; 2], settings: &Settings<'_>, history: &mut History) -> Checked<'a> {
         let [before, after] = sides.map(|at| &self.all[at]);
-        self.judge_sides(before, after, settings)
+        self.judge_within(before, after, settings, Duration::MAX, history)
     }
 
     /// Compares a program of another version of the shader with one of this.
     pub fn judge_against(&self, original: &Self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
-        original.judge_sides(&original.all[sides[0]], &self.all[sides[1]], settings)
+        let [before, after] = [&original.all[sides[0]], &self.all[sides[1]]];
+        original.judge_within(before, after, settings, Duration::MAX, &mut History::default())
     }
 
     /// Compares two programs of the shader with a small budget: a short proof, then runs with a short search.
-    pub fn judge_briefly(&self, sides: [usize; 2], settings: &Settings<'_>) -> Checked<'a> {
+    pub fn judge_briefly(&self, sides: [usize; 2], settings: &Settings<'_>, history: &mut History) -> Checked<'a> {
         let [before, after] = sides.map(|at| &self.all[at]);
         let settings = Settings { limit: settings.limit.min(BRIEF_SEARCH), ..*settings };
-        self.judge_within(before, after, &settings, BRIEF_PROOF)
-    }
-
-    fn judge_sides(&self, before: &Side<'a>, after: &Side<'a>, settings: &Settings<'_>) -> Checked<'a> {
-        self.judge_within(before, after, settings, Duration::MAX)
+        self.judge_within(before, after, &settings, BRIEF_PROOF, history)
     }
 
     fn judge_within(
@@ -266,13 +268,14 @@ impl<'a> Sides<'a> {
         after: &Side<'a>,
         settings: &Settings<'_>,
         most_proof_time: Duration,
+        history: &mut History,
     ) -> Checked<'a> {
         let inputs = self.inputs.as_ref();
         let &Settings { engines, runs, most_runs, fuel, limit, .. } = settings;
         let search = Search { inputs, runs, most_runs, limit, fuel };
         let envs: Vec<Env> = (0..runs).map(|number| search.env(number)).collect();
         let policy = Policy { most_proof_time, ..Policy::new(engines).with_search(search) };
-        self.compare(before, after, &policy, &envs)
+        self.compare(before, after, &policy, &envs, history)
     }
 
     /// Runs an undecided boundary on the inputs that refute another one.
@@ -282,7 +285,7 @@ impl<'a> Sides<'a> {
         }
         let [before, after] = sides.map(|at| &self.all[at]);
         let engines = Engines::interpreter();
-        let again = self.compare(before, after, &Policy::new(&engines), envs);
+        let again = self.compare(before, after, &Policy::new(&engines), envs, &mut History::default());
         checked.time += again.time;
         if again.verdict.is_refuted() {
             checked.verdict = again.verdict;
@@ -296,7 +299,7 @@ impl<'a> Sides<'a> {
             |number| self.inputs.as_ref().map_or_else(|| Env::from_seed(number as u64), |inputs| inputs.env(number));
         let envs: Vec<Env> = (0..runs).map(|number| Env { fuel: Some(fuel), ..env(number) }).collect();
         let [before, after] = sides.map(|at| &self.all[at]);
-        self.compare(before, after, &Policy::new(&Engines::interpreter()), &envs)
+        self.compare(before, after, &Policy::new(&Engines::interpreter()), &envs, &mut History::default())
     }
 
     /// The first boundary that is refuted by runs in some environments, or in the first ones by number.
@@ -311,7 +314,7 @@ impl<'a> Sides<'a> {
         let engines = Engines::interpreter();
         self.boundaries().into_iter().find_map(|(name, sides)| {
             let [before, after] = sides.map(|at| &self.all[at]);
-            let checked = self.compare(before, after, &Policy::new(&engines), &envs);
+            let checked = self.compare(before, after, &Policy::new(&engines), &envs, &mut History::default());
             checked.verdict.is_refuted().then(|| Checked { name: name.to_owned(), ..checked })
         })
     }
@@ -333,7 +336,14 @@ impl<'a> Sides<'a> {
         generation < Generation::A6xx && has("image") || generation < Generation::A5xx && has("ssbo")
     }
 
-    fn compare(&self, before: &Side<'a>, after: &Side<'a>, policy: &Policy<'_>, envs: &[Env]) -> Checked<'a> {
+    fn compare(
+        &self,
+        before: &Side<'a>,
+        after: &Side<'a>,
+        policy: &Policy<'_>,
+        envs: &[Env],
+        history: &mut History,
+    ) -> Checked<'a> {
         let sections = [before.section, after.section];
         let unread = |name: &str, why: &str| Checked {
             name: after.name.clone(),
@@ -375,8 +385,9 @@ impl<'a> Sides<'a> {
             ..Boundary::of_texts(first.into(), second.into())
         };
         let mut scratch = Scratch::default();
-        let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } =
-            Judge::new(*policy, self.target, envs, &mut scratch).judge(&boundary);
+        let mut judge = Judge::new(*policy, self.target, envs, &mut scratch).with_history(std::mem::take(history));
+        let Judgment { verdict, engine, sensitivity, time, wrong_proofs, .. } = judge.judge(&boundary);
+        *history = judge.into_history();
         if let Some(why) = self.mixed.as_ref().filter(|_| verdict.is_refuted()) {
             return Checked { engine: NO_ENGINE, ..unread(&after.name, why) };
         }

@@ -1,8 +1,8 @@
 //! Bundles: a failure as a folder that can be attached to a bug report.
 //!
 //! [`write()`] writes the folder of a [`Case`] as soon as the failure is found; [`reduce`] replaces the folder by that
-//! of the reduced program; [`read`](ir3_harness::case::read) returns the case. The rest of the folder (both sides of the
-//! stage, the first difference, the verdicts, the README) is derived from the case by running it.
+//! of the reduced program; [`read`] returns the case. The rest of the folder (both sides of the stage, the first
+//! difference, the verdicts, the README) is derived from the case by running it.
 //!
 //! The folder contains
 //!

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// The sources of this package and of those that it uses.
 const SOURCES: [&str; 5] = ["src", "../programs/src", "../prove/src", "../semantics/src", "../../compiler/src"];
 
-/// Folders of which no verdict depends: campaigns and reductions, which call the judge.
+/// Folders of which no verdict depends: campaigns, cases and reductions, which call the judge.
 const NOT_HASHED: [&str; 4] = ["src/campaigns", "src/case", "src/fuzz_targets", "src/reduce"];
 
 /// All files below a folder.

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// The sources of this package and of those that it uses.
 const SOURCES: [&str; 5] = ["src", "../programs/src", "../prove/src", "../semantics/src", "../../compiler/src"];
 
-/// Folders of which no verdict depends: campaigns, reports, and reductions, which call the judge.
-const NOT_HASHED: [&str; 5] = ["src/campaigns", "src/fuzz_targets", "src/reduce", "src/report/page", "src/triage"];
+/// Folders of which no verdict depends: campaigns, cases and reductions, which call the judge.
+const NOT_HASHED: [&str; 4] = ["src/campaigns", "src/case", "src/fuzz_targets", "src/reduce"];
 
 /// All files below a folder.
 fn files(folder: &Path, list: &mut Vec<PathBuf>) -> io::Result<()> {

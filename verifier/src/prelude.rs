@@ -16,17 +16,13 @@ pub use ir3_harness::campaigns::counts::Counts;
 #[doc(inline)]
 pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding, Limits};
 #[doc(inline)]
+pub use ir3_harness::case::Case;
+#[doc(inline)]
 pub use ir3_harness::check::{
     Answer, Boundary, EngineKind, Engines, Judgment, Refutation, Smt, Unknown, Verdict, Verification, compare,
 };
 #[doc(inline)]
 pub use ir3_harness::reduce::{Failure, Oracle, combined::CombinedReduction, combined::run as reduce};
-#[doc(inline)]
-pub use ir3_harness::report::bundle::{
-    Case, read as read_bundle, read_with as read_bundle_with, write as write_bundle,
-};
-#[doc(inline)]
-pub use ir3_harness::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]
 pub use ir3_programs::Question;
 #[doc(inline)]
@@ -37,6 +33,10 @@ pub use ir3_programs::generator::Profile;
 pub use ir3_programs::input::{load, parse};
 #[doc(inline)]
 pub use ir3_programs::seeds::env_seeds;
+#[doc(inline)]
+pub use ir3_report::bundle::{read as read_bundle, read_with as read_bundle_with, write as write_bundle};
+#[doc(inline)]
+pub use ir3_report::triage::{Group, Triage, TriageOptions, run as triage};
 #[doc(inline)]
 pub use ir3_semantics::Snapshot;
 #[doc(inline)]

@@ -1,9 +1,9 @@
 //! Failures as folders: written completely, read back, replaced, with readable reports.
 
 use ir3_compiler::nir::text;
-use ir3_harness::report::bundle;
-use ir3_harness::report::bundle::ReadError;
 use ir3_harness::version;
+use ir3_report::bundle;
+use ir3_report::bundle::ReadError;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

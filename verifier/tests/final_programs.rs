@@ -8,7 +8,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Refutation, Verdict, compare_on_machine, compare_snapshots};
-use ir3_harness::report::instruction_text;
+use ir3_harness::finals::instruction_text;
 use ir3_programs::generator;
 use ir3_programs::generator::{Features, Profile};
 use ir3_programs::seeds::{env_seeds, program_seed};

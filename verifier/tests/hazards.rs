@@ -4,7 +4,7 @@ use super::common;
 
 use ir3_compiler::ir3::InstrFlags;
 use ir3_compiler::target::Target;
-use ir3_harness::report::{FinalProgram, finals};
+use ir3_harness::finals::{FinalProgram, finals};
 use ir3_prove::hazards;
 use ir3_prove::hazards::HazardKind;
 use std::path::Path;

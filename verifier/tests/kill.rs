@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ir3_harness::report::bundle;
-use ir3_harness::triage;
 use ir3_programs::seeds::program_seed;
+use ir3_report::bundle;
+use ir3_report::triage;
 
 /// A folder that is removed at the end of its test.
 struct Temporary(PathBuf);

@@ -3,12 +3,13 @@
 use super::common::folder::{Folder, planted, planted_in, refused};
 use html5gum::{Token, Tokenizer};
 use ir3_compiler::nir;
-use ir3_harness::report::bundle::{self, Case};
-use ir3_harness::report::page;
+use ir3_harness::case::{Case, ProgramOrigin};
 use ir3_programs::generator::Profile;
 use ir3_programs::planted_bugs::rules;
 use ir3_prove::rewrite_rules::{ClaimVerdict, tables};
 use ir3_prove::solver::{Budget, Z3};
+use ir3_report::bundle;
+use ir3_report::page;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -182,7 +183,7 @@ fn text_is_escaped() {
     let name = "<script>alert(\"1\")</script><img src=x onerror='alert(2)'>&amp;";
     case.program.info.other.push(("name".to_owned(), name.to_owned()));
     case.symptom.message = name.to_owned();
-    case.origin = bundle::ProgramOrigin::File(format!("{name}.nir"));
+    case.origin = ProgramOrigin::File(format!("{name}.nir"));
     let html = page::of_case(&case, name);
     let page = Parsed::new(&html);
     assert_eq!(page.scripts, 1);

@@ -5,7 +5,7 @@ use super::common;
 
 use ir3_compiler::machine::listing;
 use ir3_compiler::target::{Generation, Target};
-use ir3_harness::report::{FinalProgram, finals};
+use ir3_harness::finals::{FinalProgram, finals};
 use ir3_programs::input::load_source;
 use ir3_programs::mesa::{InputError, Log, SectionKind, Source};
 use std::fs;

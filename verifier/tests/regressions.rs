@@ -1,11 +1,11 @@
 //! Every bundle in `corpus/regressions` is a test: a real bug stays fixed, a planted one is still found.
 
+use ir3_harness::case::{Case, Evidence, ProgramOrigin};
 use ir3_harness::check::{BoundaryVerdict, Checker, Verdict};
 use ir3_harness::reduce::Failure;
-use ir3_harness::report::bundle;
-use ir3_harness::report::bundle::{Case, Evidence, ProgramOrigin};
 use ir3_programs::planted_bugs;
 use ir3_programs::seeds::env_seeds;
+use ir3_report::bundle;
 use ir3_semantics::environment::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -152,8 +152,8 @@ pub fn of_failure(failure: &(dyn std::error::Error + 'static)) -> Exit {
     use ir3_harness::campaigns::external::RunError;
     use ir3_harness::reduce::CheckpointError;
     use ir3_harness::reduce::command::CommandError;
-    use ir3_harness::report::bundle::{ReduceError, WriteError};
-    use ir3_harness::report::page::PageError;
+    use ir3_report::bundle::{ReduceError, WriteError};
+    use ir3_report::page::PageError;
     let unwritten = failure.is::<Unwritten>()
         || failure.is::<WriteError>()
         || matches!(failure.downcast_ref(), Some(ReduceError::Write(_) | ReduceError::Io { .. }))

@@ -8,7 +8,7 @@
 //!
 //! It covers integers of 32 bits, comparisons of unsigned ones, memory by words, and branches: no floats, no values of
 //! 16 or 64 bits, no textures, no exchange between threads. A compiler that has these writes ir3 text, and
-//! `ir3_harness::report::parse` reads it.
+//! `ir3_programs::input::parse` reads it.
 //!
 //! A thread of the foreign machine is a lane. Registers have 32 bits, and so has a word of memory, which all threads
 //! share.

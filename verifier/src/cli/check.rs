@@ -14,8 +14,6 @@ use ir3_harness::check::{
     Search, Summary, TextPair, Unknown, Verdict,
 };
 use ir3_harness::mesa::{CODE, Checked, NIR, Settings, Sides};
-use ir3_harness::report::page::PageFolder;
-use ir3_harness::report::pair::{PairEvidence, PairFolder};
 use ir3_programs::input;
 use ir3_programs::input::Named;
 use ir3_programs::mesa::input::{InputError, InputKind, Source, find_pairs, is_pair_folder};
@@ -23,6 +21,8 @@ use ir3_programs::mesa::native::Native;
 use ir3_programs::mesa::pair_file::read_pairs;
 use ir3_programs::mesa::shader::{LogShader, shaders_of};
 use ir3_programs::seeds::env_seeds;
+use ir3_report::page::PageFolder;
+use ir3_report::pair::{PairEvidence, PairFolder};
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::Scratch;

@@ -9,7 +9,6 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::target::Target;
-use ir3_harness::campaigns::external::bundle::Report;
 use ir3_harness::campaigns::external::reduce::{Reduction, spirv_size};
 use ir3_harness::campaigns::external::variants::{Original, VariantCampaign, VariantFinding};
 use ir3_harness::campaigns::external::{
@@ -17,8 +16,9 @@ use ir3_harness::campaigns::external::{
 };
 use ir3_harness::check::{Engines, Summary};
 use ir3_harness::mesa::Settings;
-use ir3_harness::report::bundle;
 use ir3_programs::generator::Profile;
+use ir3_report::bundle;
+use ir3_report::external::{Report, write_variant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -322,7 +322,7 @@ fn variants(
         let (number, failure, message) = (finding.number, finding.failure(), &finding.found.message);
         let line = format!("variant {number} of {}: {failure}: {message}", finding.original.path.display());
         bar.suspend(|| output::line(&line));
-        match finding.write(request.failures, drivers, request.target.name) {
+        match write_variant(finding, request.failures, drivers, request.target.name) {
             Ok(path) => bar.suspend(|| output::line(&format!("  written to {}", path.display()))),
             Err(cause) => {
                 interrupt::flag().store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use crate::{Exit, Failure, Format, Gpu, contents, output, paths};
 use clap::Args;
 use cpu_time::ThreadTime;
 use ir3_compiler::machine::Ip;
-use ir3_harness::report::{FinalProgram, finals, instruction_text};
+use ir3_harness::finals::{FinalProgram, finals, instruction_text};
 use ir3_prove::hazards::{Basis, Hazard, HazardReport};
 use serde::Serialize;
 use std::collections::BTreeMap;

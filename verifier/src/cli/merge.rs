@@ -9,7 +9,7 @@ use clap::Args;
 use ir3_harness::campaigns::counts::Counts;
 use ir3_harness::campaigns::shard::Shard;
 use ir3_harness::check::Summary;
-use ir3_harness::triage as groups;
+use ir3_report::triage as groups;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -16,10 +16,10 @@ use ir3_harness::check::{EngineKind, Policy, TextPair, Verdict, verify_vec4};
 use ir3_harness::reduce::command::{CommandError, TestCommand, Tested};
 use ir3_harness::reduce::pair::{self, PairOracle};
 use ir3_harness::reduce::{self, Reduced, Side, Subject, Watch};
-use ir3_harness::report;
 use ir3_programs::input;
 use ir3_programs::input::Named;
 use ir3_programs::seeds::{ProgramEnvs, env_seeds};
+use ir3_report::pair::signature;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::vec4::lift;
@@ -261,7 +261,7 @@ pub fn pair(options: &Reduce, after: &Path, format: Format) -> Result<Exit, Fail
     let machine = before.target;
     let (before_name, after_name) = (before.name, after.name);
     let TextPair { before, after, .. } = TextPair::new(before.program, after.program, &machine);
-    let oracle = PairOracle::new(engines, machine, envs, [&before, &after], &report::pair::signature);
+    let oracle = PairOracle::new(engines, machine, envs, [&before, &after], &signature);
     let verdict = oracle.verdict();
     if verdict.is_pass() {
         let names = format!("{before_name} and {after_name}");

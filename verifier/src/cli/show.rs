@@ -3,10 +3,10 @@
 use crate::exit::{self, Unwritten};
 use crate::{Exit, Failure, output};
 use clap::Args;
-use ir3_harness::report::pair::{PairEvidence, PairFolder};
-use ir3_harness::report::{bundle, page};
-use ir3_harness::triage;
 use ir3_programs::mesa::input::is_pair_folder;
+use ir3_report::pair::{PairEvidence, PairFolder};
+use ir3_report::triage;
+use ir3_report::{bundle, page};
 use std::path::{Path, PathBuf};
 
 /// Options of `show`.

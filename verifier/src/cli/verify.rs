@@ -15,20 +15,20 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::shard::Shard;
+use ir3_harness::case::{Case, ProgramOrigin};
 use ir3_harness::check::{
     BoundaryVerdict, Check, Checker, DEFAULT_FUEL, EngineKind, Engines, Policy, ProgramInputs, Search, Summary,
     Verdict, Verification, plant_of, verify_vec4,
 };
 use ir3_harness::guard::{self, Setting, Stopped};
 use ir3_harness::reduce;
-use ir3_harness::report::bundle;
-use ir3_harness::report::bundle::{Case, ProgramOrigin};
-use ir3_harness::report::page;
 use ir3_programs::input;
 use ir3_programs::input::{Named, Unread};
 use ir3_programs::mesa::input::{InputError, Lines};
 use ir3_programs::planted_bugs::PlantedBug;
 use ir3_programs::turnip::is_shader;
+use ir3_report::bundle;
+use ir3_report::page;
 use ir3_semantics::Snapshot;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::threads;

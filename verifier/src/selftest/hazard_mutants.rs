@@ -4,7 +4,7 @@ use crate::{Exit, Failure, Format, Gpu, output, values};
 use clap::Args;
 use cranelift_entity::EntityRef;
 use ir3_compiler::machine::{Code, Ip};
-use ir3_harness::report::{FinalProgram, finals, generated_final, instruction_text};
+use ir3_harness::finals::{FinalProgram, finals, generated_final, instruction_text};
 use ir3_programs::mesa::input;
 use ir3_selftest::hazard_mutants::{MutantClass, Mutation, Runs, Trial, trial};
 use ir3_semantics::support::random::hash;

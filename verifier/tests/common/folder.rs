@@ -2,8 +2,8 @@
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
+use ir3_harness::case::{Case, ProgramOrigin};
 use ir3_harness::reduce::Failure;
-use ir3_harness::report::bundle::{Case, ProgramOrigin};
 use ir3_programs::generator;
 use ir3_programs::generator::{Features, Profile};
 use ir3_programs::planted_bugs;

@@ -8,11 +8,11 @@ use super::corpus::{Corpus, NewProgram};
 use super::counts::Counts;
 use super::coverage::{Coverage, Director};
 use crate::campaigns::shard::Shard;
+use crate::case::{Case, ProgramOrigin};
 use crate::check::{
     Checker, Ends, EngineKind, Engines, Policy, SourceOutcomes, Unknown, Verdict, Verification, plant_of,
 };
 use crate::guard::{self, Setting};
-use crate::report::bundle::{Case, ProgramOrigin};
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Allocator, Options, RegisterLimit, Stage};
@@ -300,7 +300,7 @@ impl Campaign {
         checker.program(shader, envs, plant_of(&mut change))
     }
 
-    /// The failure that a finding of this campaign shows, for a [bundle](crate::report::bundle). `None` if the program
+    /// The failure that a finding of this campaign shows, as a case. `None` if the program
     /// does not fail when it is run again.
     pub fn case(&self, finding: &Finding<'_>) -> Option<Case> {
         self.case_of(finding.number, finding.env)

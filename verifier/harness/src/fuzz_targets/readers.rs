@@ -4,8 +4,8 @@
 //! error must have a position in the text and a reason. An accepted valid program must read back the same after it is
 //! written.
 
+use crate::case;
 use crate::fuzz_targets::{TargetFailure, stats};
-use crate::report::bundle;
 use arbitrary::{Arbitrary, Unstructured};
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::target::Target;
@@ -196,14 +196,14 @@ fn environment(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, T
 
 fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     const READER: &str = "bundle";
-    let mut written = match bundle::rewritten(path, text) {
+    let mut written = match case::rewritten(path, text) {
         Ok(written) => written,
-        Err(bundle::ReadError::Json { cause, .. }) if cause.line() > 0 => return Ok(!cause.is_syntax()),
-        Err(bundle::ReadError::Field { .. }) => return Ok(true),
+        Err(case::ReadError::Json { cause, .. }) if cause.line() > 0 => return Ok(!cause.is_syntax()),
+        Err(case::ReadError::Field { .. }) => return Ok(true),
         Err(error) => return Err(TargetFailure::new(READER, format_args!("an error that is none of a text: {error}"))),
     };
     plant(&mut written);
-    match bundle::rewritten(path, &written) {
+    match case::rewritten(path, &written) {
         Ok(again) if again == written => Ok(true),
         Ok(_) => Err(TargetFailure::new(READER, format_args!("other facts come back from\n{written}"))),
         Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in the written text:\n{written}"))),

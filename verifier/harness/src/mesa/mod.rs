@@ -12,7 +12,6 @@
 //!
 //! The function works on one shader at a time, so that a stream of them needs the memory of one.
 
-mod bundle;
 pub mod print;
 pub mod recover;
 mod reserved;
@@ -20,8 +19,7 @@ mod sides;
 mod statements;
 
 pub use crate::check::{NO_ENGINE, SAME_PROGRAM};
-pub use bundle::{command_again, files as bundle_files, write as write_bundle};
-pub use sides::{CODE, Checked, NIR, READER, Settings, Side, Sides, WHOLE};
+pub use sides::{CODE, Checked, NIR, READER, RefutedPass, Settings, Side, Sides, WHOLE};
 pub use statements::not_compared;
 
 use crate::check::{EngineKind, History, Verdict};

@@ -4,7 +4,7 @@ use super::recover::{self, Phase, Recovered};
 use super::reserved;
 use crate::check::{
     Boundary, BoundaryKind, Engines, FinalFacts, History, Judge, Judgment, NO_ENGINE, NotShown, Policy, ProgramInputs,
-    Search, Sensitivity, Unknown, Verdict,
+    Refutation, Search, Sensitivity, Unknown, Verdict,
 };
 use ir3_compiler::ir3::{Opcode, Src, SrcOperand};
 use ir3_compiler::nir::{self, IntrinsicOp};
@@ -92,6 +92,30 @@ impl Checked<'_> {
     pub fn is_read(&self) -> bool {
         self.engine != READER
     }
+
+    /// The facts for a report, with copies of the sections; `None` if the boundary is not refuted.
+    pub fn refuted(&self, target: &Target) -> Option<RefutedPass> {
+        let Verdict::Refuted(refutation) = &self.verdict else { return None };
+        Some(RefutedPass {
+            name: self.name.clone(),
+            sections: self.sections.map(|section| section.cloned()),
+            refutation: refutation.clone(),
+            target: *target,
+        })
+    }
+}
+
+/// A refuted boundary of a log that need not be there any more.
+#[derive(Clone, Debug)]
+pub struct RefutedPass {
+    /// The pass, or the name of the comparison.
+    pub name: String,
+    /// The sections that were compared.
+    pub sections: [Option<Section>; 2],
+    /// The refutation.
+    pub refutation: Box<Refutation>,
+    /// The GPU.
+    pub target: Target,
 }
 
 /// One program of a shader: nir, the result of a pass, or the final code.

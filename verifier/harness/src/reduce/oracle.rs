@@ -258,7 +258,7 @@ impl Oracle {
 
     /// Returns true if a reduced program, whose compilation was stopped at the limits of candidates, has to be stopped
     /// at those of the guard too. Otherwise candidates have these from now on.
-    pub(crate) fn confirms(&mut self, shader: &nir::Shader) -> bool {
+    pub fn confirms(&mut self, shader: &nir::Shader) -> bool {
         self.has_full_limits = true;
         let is_confirmed = !matches!(self.failure, Failure::Stopped(_)) || self.same(shader);
         self.has_full_limits = !is_confirmed;

@@ -19,7 +19,7 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
-use ir3_harness::report::FinalProgram;
+use ir3_harness::finals::FinalProgram;
 use ir3_prove::hazards::{self, Facts};
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::interp::ir3::machine::{Completion, Machine, Start};

@@ -2,7 +2,7 @@
 
 use super::*;
 use ir3_compiler::ir3::text;
-use ir3_harness::report::instruction_text;
+use ir3_harness::finals::instruction_text;
 use ir3_semantics::machine::program_of_blocks;
 
 const PROGRAM: &str = "\

@@ -6,16 +6,17 @@ use super::report::{Row, name_of};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::{Backend, Target};
+use ir3_harness::case::{Case, ProgramOrigin};
 use ir3_harness::check::{
     BoundaryVerdict, Check, Checker, EngineKind, Policy, ProgramInputs, Search, Summary, Verdict, Verification,
     plant_of,
 };
 use ir3_harness::mesa::Settings;
-use ir3_harness::report::bundle::{self, Case, ProgramOrigin};
-use ir3_harness::report::mesa_comparison::ShaderCosts;
 use ir3_programs::input::read_log_nir;
 use ir3_programs::mesa::shader::LogShader;
 use ir3_programs::planted_bugs::PlantedBug;
+use ir3_report::bundle;
+use ir3_report::mesa_comparison::ShaderCosts;
 use ir3_semantics::environment::env::Env;
 use std::path::Path;
 

@@ -4,12 +4,13 @@ use super::Mesa;
 use super::own::Own;
 use ir3_compiler::target::Target;
 use ir3_harness::check::{Check, Summary, Unknown, Verdict};
-use ir3_harness::mesa::{Checked, Settings, check_shader, not_compared, write_bundle};
-use ir3_harness::report::page::PairPage;
-use ir3_harness::report::pair::PairEvidence;
+use ir3_harness::mesa::{Checked, Settings, check_shader, not_compared};
 use ir3_programs::mesa::InputError;
 use ir3_programs::mesa::origin::Origin;
 use ir3_programs::mesa::shader::LogShader;
+use ir3_report::page::PairPage;
+use ir3_report::pair::PairEvidence;
+use ir3_report::pass;
 use std::path::{Path, PathBuf};
 
 /// A row of a table.
@@ -172,14 +173,15 @@ impl Mesa {
         self.doubt(path, shader, settings, &mut all);
         let mut rows = Vec::new();
         for mut checked in all {
-            let bundle = write_bundle(&self.failures, &name, &checked, &target).transpose();
+            let refuted = checked.refuted(&target);
             let mut check = check_of(&name, &checked, &target);
             if guessed_gpu.is_some() {
                 say_guess(&mut check, &target);
             }
             let mut row = Row::new(check, &checked.verdict);
             row.wrong_proof = checked.wrong_proof.take();
-            row.bundle = bundle.map(|written| written.map_err(|error| error.to_string()));
+            row.bundle =
+                refuted.map(|refuted| pass::write(&self.failures, &name, &refuted).map_err(|error| error.to_string()));
             if let (Verdict::Refuted(refutation), true) = (&checked.verdict, self.html.is_some()) {
                 let evidence = PairEvidence::new(format!("{name}: {}", checked.name), refutation, &target);
                 row.page = Some(PairPage::of(&evidence));

@@ -4,9 +4,8 @@
 //! compiler gets the path of the module as its last argument, and prints a log as Mesa's ir3 does ([`command`] has the
 //! contract). `observe` checks the log pass by pass, as `mesa` does; a crash, a hang, an unreadable log and a refuted
 //! pass are failures. [`reduce`] makes the nir smaller while the compiler fails in the same way, translating each
-//! candidate to SPIR-V again. [`Campaign`] is the loop, [`bundle`] writes the files for a bug report.
+//! candidate to SPIR-V again. [`Campaign`] is the loop.
 
-pub mod bundle;
 mod campaign;
 pub mod command;
 mod compiler;

@@ -4,7 +4,7 @@ use super::command::{self, LOG, Ran, RunError};
 use super::compiler::{Compiler, Sections};
 use super::failure::Failure;
 use crate::check::{Unknown, Verdict};
-use crate::mesa::{self, Checked, Settings, Sides, check_shader_until, check_shader_within};
+use crate::mesa::{self, Checked, RefutedPass, Settings, Sides, check_shader_until, check_shader_within};
 use crate::reduce::oracle::{DifferenceKind, without_numbers};
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::nir::Shader;
@@ -46,12 +46,8 @@ pub struct Found {
     pub failure: Failure,
     /// The message, with its numbers.
     pub message: String,
-    /// The input on which a pass is refuted.
-    pub env: Option<Env>,
-    /// The files of a refuted pass: both sections, both programs, the input.
-    pub files: Vec<(&'static str, String)>,
-    /// The command that shows a refuted pass again from these files.
-    pub again: Option<String>,
+    /// The pass that is refuted, with both sections, both programs and the input.
+    pub refuted: Option<RefutedPass>,
     /// The log.
     pub log: String,
 }
@@ -77,7 +73,7 @@ pub struct Observation {
 
 impl Observation {
     fn failed(failure: Failure, message: String, log: String) -> Self {
-        let found = Found { failure, message, env: None, files: Vec::new(), again: None, log };
+        let found = Found { failure, message, refuted: None, log };
         Self { found: Some(found), ..Self::default() }
     }
 
@@ -174,13 +170,13 @@ pub fn fails_so(
         Outcome::Log(log) => {
             let path = folder.join(LOG);
             let shaders = shaders_of(&path, &log);
-            match (&wanted.failure, &wanted.env) {
-                (Failure::Refuted { pass, difference }, Some(env)) => shaders
+            match (&wanted.failure, &wanted.refuted) {
+                (Failure::Refuted { pass, difference }, Some(RefutedPass { refutation, .. })) => shaders
                     .iter()
                     .find_map(|shader| {
                         let Settings { seed, runs, .. } = rules.settings;
                         let (sides, _) = Sides::of(&path, shader, &target(rules, shader), seed);
-                        let checked = sides.first_refutation(env, runs)?;
+                        let checked = sides.first_refutation(&refutation.env, runs)?;
                         Some((checked.name, checked.verdict.into_refutation()?))
                     })
                     .is_some_and(|(name, refutation)| {
@@ -332,9 +328,7 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path, refuting: Option<&Env
                     refuted = Some(Found {
                         failure: Failure::Refuted { pass: checked.name.clone(), difference },
                         message: refutation.difference.to_string(),
-                        env: Some(refutation.env.clone()),
-                        files: mesa::bundle_files(LOG, &checked, &target).unwrap_or_default(),
-                        again: Some(mesa::command_again(refutation, &target)),
+                        refuted: checked.refuted(&target),
                         log: String::new(),
                     });
                     ControlFlow::Break(())
@@ -369,7 +363,7 @@ fn check(log: String, rules: &LogRules<'_>, folder: &Path, refuting: Option<&Env
     let found = refuted.or_else(|| {
         let message = unreadable?;
         let failure = Failure::Unreadable(without_numbers(&message));
-        Some(Found { failure, message, env: None, files: Vec::new(), again: None, log: String::new() })
+        Some(Found { failure, message, refuted: None, log: String::new() })
     });
     own.found = found.map(|found| Found { log, ..found });
     own

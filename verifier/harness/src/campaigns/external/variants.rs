@@ -3,18 +3,16 @@
 //! Variant `i` of a campaign is a function of its seed, `i` and the modules. If a variant fails, the mutations that the
 //! failure does not need are reverted.
 
-use super::command::{LOG, MODULE, RunError};
+use super::command::RunError;
 use super::compiler::Drivers;
 use super::course::{Course, Trial};
 use super::observe::{self, Found, LogRules, Observation};
 use super::{Counts, Failure};
-use crate::report::bundle::folder;
 use ir3_programs::seeds::program_seed;
 use ir3_programs::spirv::{Change, Changeable};
 use ir3_semantics::support::panics::catch;
-use ir3_semantics::support::random::{Random, text_hash};
+use ir3_semantics::support::random::Random;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -141,35 +139,10 @@ fn bytes(original: &Original, changes: &[Change]) -> Vec<u8> {
 }
 
 impl VariantFinding<'_> {
-    /// Writes the folder of a failure below `root`: the module, the log, both sides of a refuted pass and the input.
-    ///
-    /// # Errors
-    /// If the file system refuses.
-    pub fn write(&self, root: &Path, drivers: &Drivers, gpu: &str) -> io::Result<PathBuf> {
-        let Found { failure, message, log, files, again, .. } = self.found;
-        let stem = self.original.path.file_stem().unwrap_or_default().to_string_lossy();
-        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
-        let stem: String = stem.chars().map(plain).take(40).collect();
-        let stage: String = failure.stage().chars().map(plain).collect();
-        let hash = text_hash(&failure.to_string()) as u32;
-        let path = root.join(format!("variant-{stage}-{stem}-{}-{hash:08x}", self.number));
-        let changes: String = self.changes.iter().map(|change| format!("- {change:?}\n")).collect();
-        let again = again.as_ref().map(|again| format!("The pass again:\n\n    {again}\n")).unwrap_or_default();
-        let line = drivers.line();
-        let readme = format!(
-            "# {failure}\n\n{message}\n\n`{MODULE}` is `{}` with these changes:\n\n{changes}\nTo see it again, in this folder:\n\n    \
-             {line} {MODULE} 2>&1 | ir3-equiv mesa --gpu {gpu} -\n\n{again}",
-            self.original.path.display()
-        );
-        let mut all: Vec<(&'static str, Vec<u8>)> = vec![
-            ("README.md", readme.into_bytes()),
-            (MODULE, bytes(self.original, self.changes)),
-            (LOG, log.clone().into_bytes()),
-        ];
-        let of_pass = files.iter().filter(|(name, _)| *name != "README.md");
-        all.extend(of_pass.map(|(name, text)| (*name, text.clone().into_bytes())));
-        folder::write(&path, &all)?;
-        Ok(path)
+    /// The bytes of the module.
+    #[must_use]
+    pub fn module(&self) -> Vec<u8> {
+        bytes(self.original, self.changes)
     }
 
     /// The failure.

@@ -97,7 +97,7 @@ fn kept(before: &Program, after: &Program) -> usize {
 #[test]
 fn random_programs_with_given_registers() {
     let (mut given, mut fitted, mut refused) = (0, 0, 0);
-    for seed in 1..1500u64 {
+    for seed in 1..800u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 30) as usize, size: 10 + (seed % 80) as usize };
         let mut program = random_program(seed, target, profile);
@@ -126,7 +126,7 @@ fn random_programs_with_given_registers() {
         lower_copies::run(&mut after, target, &Counter::default()).unwrap();
         kept(&program, &after);
     }
-    assert!(given > 5000 && fitted > 1000 && refused > 100, "{given} {fitted} {refused}");
+    assert!(given > 2500 && fitted > 500 && refused > 50, "{given} {fitted} {refused}");
 }
 
 /// A block of inputs, the values that `body` computes from them, and their registers in `end`.

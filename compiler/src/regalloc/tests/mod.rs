@@ -107,7 +107,7 @@ fn dump(before: &Program, after: &Program) -> String {
 #[test]
 fn random_programs() {
     let mut refused = 0;
-    for seed in 1..1000u64 {
+    for seed in 1..600u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 40) as usize, ..Profile::default() };
         let program = random_program(seed, target, profile);
@@ -130,7 +130,7 @@ fn needed(program: &Program, target: &Target) -> RegisterFiles {
 #[test]
 fn random_programs_that_just_fit() {
     let mut copies = 0;
-    for seed in 1..1500u64 {
+    for seed in 1..800u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 60) as usize, size: 20 + (seed % 80) as usize };
         let program = random_program(seed, target, profile);
@@ -155,7 +155,7 @@ fn random_programs_that_just_fit() {
 #[test]
 fn random_programs_in_random_files() {
     let (mut fitted, mut refused) = (0, 0);
-    for seed in 1..1500u64 {
+    for seed in 1..800u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 70) as usize };
         let program = random_program(seed, target, profile);
@@ -183,7 +183,7 @@ fn random_programs_in_random_files() {
             Err(error) => panic!("seed {seed}: {error}: {needed:?} within {limits:?}"),
         }
     }
-    assert!(fitted > 700 && refused > 100, "{fitted} {refused}");
+    assert!(fitted > 370 && refused > 50, "{fitted} {refused}");
 }
 
 /// Large programs near the limits of the machine: refused only if they do not fit.

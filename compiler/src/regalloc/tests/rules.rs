@@ -6,7 +6,7 @@ use super::*;
 fn without(name: &str, disabled: &[Feature], refused: usize) {
     let features = Features::all() - disabled.iter().copied().collect();
     let mut counts = SpillCounts::default();
-    for seed in 1..300u64 {
+    for seed in 1..160u64 {
         let target = &targets()[(seed % 2) as usize];
         let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 90) as usize };
         let program = random_program(seed, target, profile);
@@ -20,7 +20,7 @@ fn without(name: &str, disabled: &[Feature], refused: usize) {
     }
     let SpillCounts { spilled, reloads, refused: these } = counts;
     println!("{name}: {spilled} programs spilled, {reloads} reloads, {these} refused");
-    assert!(spilled > 100 && these <= refused, "{name}: {spilled} spilled, {these} refused");
+    assert!(spilled > 50 && these <= refused, "{name}: {spilled} spilled, {these} refused");
 }
 
 #[test]

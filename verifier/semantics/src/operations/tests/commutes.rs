@@ -90,7 +90,7 @@ fn commutative_operations_of_nir_commute() {
             if info.inputs.iter().any(|input| input.ty.base == BaseType::Float && input.ty.size == 0) && width < 16 {
                 continue;
             }
-            for _ in 0..200 {
+            for _ in 0..60 {
                 let mut operands: Vec<Vec<u64>> = (info.inputs.iter())
                     .map(|input| {
                         let bits = if input.ty.size == 0 { width } else { input.ty.size };

@@ -26,7 +26,7 @@ pub(super) struct Searches {
     /// The environments whose runs depend on sites that no earlier run did, and the share of the program that these are;
     /// the largest share first.
     useful: Vec<(f64, Env)>,
-    /// A search took all of its time, and the runs depend on too little of the program.
+    /// The runs of the last search depend on far too little of the program.
     pub found_too_little: bool,
 }
 

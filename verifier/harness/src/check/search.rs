@@ -9,6 +9,7 @@
 use super::history::Searches;
 use super::judge::is_decided;
 use super::policy::Search;
+use super::sensitivity::LEAST_SENSITIVITY;
 use super::ties::Ties;
 use super::{Sensitivity, SensitivityProbe, Unknown, Verdict};
 use cpu_time::ThreadTime;
@@ -43,6 +44,8 @@ const WORK: u64 = 3;
 const PATIENCE: u32 = 6;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
 const MEASURED: u32 = 8;
+/// The share of a program below which the next search, though it begins with the inputs of this one, hardly finds enough.
+const FAR_TOO_LITTLE: f64 = LEAST_SENSITIVITY / 2.0;
 /// The same two after a search on an earlier boundary of the program that found too little.
 const SHORT_PATIENCE: u32 = 1;
 const SHORT_MEASURED: u32 = 2;
@@ -134,7 +137,7 @@ impl<'a> InputSearch<'a> {
         let most = if self.doubted { COMPARED_DOUBTED } else { COMPARED };
         // Measuring long runs takes all of the time, and shows little of their computations.
         let left = (search.limit * 2).saturating_sub(start.elapsed()).max(search.limit / 2);
-        let finds_too_little = self.probe.is_some() && !self.sensitivity().is_enough();
+        let finds_too_little = self.probe.is_some() && self.sensitivity().share() < FAR_TOO_LITTLE;
         let share = if finds_too_little && self.known.found_too_little { FOUND_TOO_LITTLE_AGAIN } else { 1 };
         self.known.found_too_little = finds_too_little;
         self.compare(&mut verdict, compare, &mut at, most, left / share);

@@ -379,7 +379,10 @@ fn deep_terms() {
         chain = terms.add(32, chain, x);
     }
     let goal = terms.eq(32, chain, x);
-    assert!(!matches!(solve(&terms, &[], goal), Answer::Valid));
+    // No answer is needed: that the term is translated at all is what counts.
+    let budget = Budget { time: Duration::from_secs(1), ..Budget::default() };
+    let answer = Z3::default().solve(&terms, &Query { assumptions: Vec::new(), goal }, &budget);
+    assert!(!matches!(answer, Answer::Valid));
 }
 
 /// The model, too, does not depend on earlier queries.

@@ -21,10 +21,8 @@ const PROOF_TIME_PER_INSTR: Duration = Duration::from_micros(1_500);
 const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 /// CPU time from which a proof that fails is long.
 const LONG_PROOF: Duration = Duration::from_millis(200);
-/// The divisor of the time that a large program adds to a proof, after a long one of the same program that failed …
+/// The divisor of the time that a large program adds to a proof, after a long one of the same program that failed.
 const DOUBTFUL: u32 = 4;
-/// … and that of the time without, for nir and the final code.
-const DOUBTFUL_WHOLE: u32 = 2;
 /// The divisor of the time of a proof after two long ones of the same program that failed for the same cause: runs
 /// decide.
 const HOPELESS: u32 = 8;
@@ -76,7 +74,7 @@ pub(super) fn with_proof_time(policy: &Policy<'_>, boundary: &Boundary<'_>, fail
 fn proof_time(least: Duration, of_size: Duration, is_whole: bool, failed: &FailedProofs) -> Duration {
     let time = match () {
         () if failed.is_empty() => least.max(of_size),
-        () if is_whole => least / DOUBTFUL_WHOLE,
+        () if is_whole => least,
         () => least.max(of_size / DOUBTFUL),
     };
     if failed.repeat() { (time / HOPELESS).max(least / DOUBTFUL) } else { time }
@@ -119,7 +117,7 @@ mod tests {
         assert_eq!([millis(300, 4000, false, &none), millis(300, 4000, true, &none)], [4000, 4000]);
         let once = failed([(None, 300)]);
         assert_eq!([millis(300, 4000, false, &once), millis(300, 400, false, &once)], [1000, 300]);
-        assert_eq!(millis(300, 4000, true, &once), 150);
+        assert_eq!(millis(300, 4000, true, &once), 300);
         let twice = failed([(Some(Obstacle::Nesting), 300), (Some(Obstacle::Nesting), 300)]);
         assert_eq!([millis(300, 4000, false, &twice), millis(300, 400, false, &twice)], [125, 75]);
     }

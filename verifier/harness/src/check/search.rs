@@ -145,18 +145,15 @@ impl<'a> InputSearch<'a> {
         verdict
     }
 
-    /// Measures the runs in the first environments and in those that showed most of earlier programs, and adds others
-    /// while the runs depend on too little.
+    /// Measures the runs in the first environments and, while they depend on too little, in those that showed most of
+    /// earlier programs, and in others.
     fn measure_more(&mut self, verdict: &mut Verdict, envs: &[Env], compare: Compare<'_>, start: ThreadTime) {
         let search = self.search;
-        let kept = self.kept();
-        if !kept.is_empty() && !is_decided(verdict) {
-            verdict.add_runs(compare(&kept));
-        }
         let patience = if self.known.found_too_little { SHORT_PATIENCE } else { PATIENCE };
         let is_over = |enough| start.elapsed() >= search.limit * if enough { 1 } else { patience };
         let mut count = envs.len();
-        let mut measured = [&kept, envs].concat();
+        let mut measured = envs.to_vec();
+        let mut kept = Some(self.kept()).filter(|kept| !kept.is_empty());
         let (mut last, mut idle, mut is_chosen) = (0.0, 0, false);
         while !is_decided(verdict) {
             // Without a limit the given runs are measured, all of them.
@@ -175,8 +172,9 @@ impl<'a> InputSearch<'a> {
                 break;
             }
             last = share.max(last);
-            measured = self.next_envs();
-            is_chosen = true;
+            let of_earlier = kept.take();
+            is_chosen = of_earlier.is_none();
+            measured = of_earlier.unwrap_or_else(|| self.next_envs());
             count += measured.len();
             verdict.add_runs(compare(&measured));
         }

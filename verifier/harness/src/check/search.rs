@@ -1,7 +1,7 @@
 //! The search for inputs on which two programs differ.
 //!
-//! The first environments are those of the program by number, and those on which the program of an earlier boundary
-//! depends most ([`Searches`]). While the runs depend on too little of the program, more are added: of some candidates
+//! The first environments are those of the program by number, and the one on which the program of an earlier
+//! boundary depends most ([`Searches`]). While the runs depend on too little of the program, more are added: of some candidates
 //! those that reach most of the sites that no run has depended on yet ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
 //! compared in some environments before anything is measured, in more after it, and in many more where the register
 //! checker names a failure. At the end single inputs are moved until the operands of a comparison are equal ([`Ties`]).
@@ -145,15 +145,15 @@ impl<'a> InputSearch<'a> {
         verdict
     }
 
-    /// Measures the runs in the first environments and, while they depend on too little, in those that showed most of
-    /// earlier programs, and in others.
+    /// Measures the runs in the first environments and, while they depend on too little, in the one that showed most
+    /// of an earlier program, and in others.
     fn measure_more(&mut self, verdict: &mut Verdict, envs: &[Env], compare: Compare<'_>, start: ThreadTime) {
         let search = self.search;
         let patience = if self.known.found_too_little { SHORT_PATIENCE } else { PATIENCE };
         let is_over = |enough| start.elapsed() >= search.limit * if enough { 1 } else { patience };
         let mut count = envs.len();
         let mut measured = envs.to_vec();
-        let mut kept = Some(self.kept()).filter(|kept| !kept.is_empty());
+        let mut kept = self.known.best().map(|env| vec![Env { fuel: Some(self.fuel), ..env.clone() }]);
         let (mut last, mut idle, mut is_chosen) = (0.0, 0, false);
         while !is_decided(verdict) {
             // Without a limit the given runs are measured, all of them.
@@ -216,11 +216,6 @@ impl<'a> InputSearch<'a> {
             let is_short = (start.elapsed() - before) * 8 < limit;
             count = if is_short { BATCH } else { 1 };
         }
-    }
-
-    /// The environments on which the program of an earlier boundary depends most.
-    fn kept(&self) -> Vec<Env> {
-        self.known.envs().map(|env| Env { fuel: Some(self.fuel), ..env.clone() }).collect()
     }
 
     fn env(&self, number: usize) -> Env {

@@ -365,7 +365,7 @@ impl<'a> Judge<'a> {
         let first = if boundary.follows { first } else { compare(self.envs) };
         match &self.policy.search {
             Some(search) if !is_decided(&first) => {
-                let mut inputs = InputSearch::new(boundary.after, &self.target, search, &mut self.history.searches);
+                let mut inputs = InputSearch::new(boundary.after, &self.target, search, &mut self.history);
                 inputs.doubted = doubted;
                 inputs.has_full_waves = boundary.has_full_waves();
                 let verdict = inputs.run(first, self.envs, &mut compare);

@@ -1,12 +1,12 @@
 //! The search for inputs on which two programs differ.
 //!
-//! The first environments are those of the program by number, and the one on which the program of an earlier
-//! boundary depends most ([`Searches`]). While the runs depend on too little of the program, more are added: of some candidates
-//! those that reach most of the sites that no run has depended on yet ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
+//! The first environments are those of the program by number. While the runs depend on too little of the program, more
+//! are added: of some candidates those that reach most of the sites that no run has depended on yet
+//! ([`SensitivityProbe::choose`]). To measure a run takes many runs, to compare two programs takes two: so both are
 //! compared in some environments before anything is measured, in more after it, and in many more where the register
 //! checker names a failure. At the end single inputs are moved until the operands of a comparison are equal ([`Ties`]).
 
-use super::history::Searches;
+use super::history::History;
 use super::judge::is_decided;
 use super::policy::Search;
 use super::sensitivity::LEAST_SENSITIVITY;
@@ -44,7 +44,7 @@ const WORK: u64 = 3;
 const PATIENCE: u32 = 6;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
 const MEASURED: u32 = 8;
-/// The share of a program below which the next search, though it begins with the inputs of this one, hardly finds enough.
+/// The share of a program below which the search on the next boundary hardly finds enough.
 const FAR_TOO_LITTLE: f64 = LEAST_SENSITIVITY / 2.0;
 /// The same two after a search on an earlier boundary of the program that found too little.
 const SHORT_PATIENCE: u32 = 1;
@@ -60,8 +60,8 @@ type Compare<'a> = &'a mut dyn FnMut(&[Env]) -> Verdict;
 /// The search on one boundary.
 pub(super) struct InputSearch<'a> {
     search: &'a Search<'a>,
-    /// The searches on earlier boundaries of the program.
-    known: &'a mut Searches,
+    /// The findings on earlier boundaries of the program.
+    known: &'a mut History,
     probe: Option<SensitivityProbe>,
     measured: Option<Sensitivity>,
     fuel: u64,
@@ -80,7 +80,7 @@ pub(super) struct InputSearch<'a> {
 }
 
 impl<'a> InputSearch<'a> {
-    pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>, known: &'a mut Searches) -> Self {
+    pub fn new(after: ProgramRef<'_>, target: &Target, search: &'a Search<'a>, known: &'a mut History) -> Self {
         let probe = catch(|| SensitivityProbe::of(after, target)).ok().flatten();
         // Without a limit the given runs are measured, in any time.
         let factor = if known.found_too_little { SHORT_MEASURED } else { MEASURED };
@@ -145,25 +145,20 @@ impl<'a> InputSearch<'a> {
         verdict
     }
 
-    /// Measures the runs in the first environments and, while they depend on too little, in the one that showed most
-    /// of an earlier program, and in others.
+    /// Measures the runs in the first environments, and in others while they depend on too little.
     fn measure_more(&mut self, verdict: &mut Verdict, envs: &[Env], compare: Compare<'_>, start: ThreadTime) {
         let search = self.search;
         let patience = if self.known.found_too_little { SHORT_PATIENCE } else { PATIENCE };
         let is_over = |enough| start.elapsed() >= search.limit * if enough { 1 } else { patience };
         let mut count = envs.len();
         let mut measured = envs.to_vec();
-        let mut kept = self.known.best().map(|env| vec![Env { fuel: Some(self.fuel), ..env.clone() }]);
-        let (mut last, mut idle, mut is_chosen) = (0.0, 0, false);
+        let (mut last, mut idle) = (0.0, 0);
         while !is_decided(verdict) {
             // Without a limit the given runs are measured, all of them.
             let stop = &mut |enough| !search.limit.is_zero() && is_over(enough);
             let Some(share) = self.measure(&measured, stop) else { break };
             if share > last {
                 self.best = measured.first().cloned();
-                if let Some(env) = measured.first().filter(|_| is_chosen) {
-                    self.known.add(share - last, env);
-                }
                 measured.iter().for_each(|env| self.learn(env));
             }
             idle = if share < last + 0.01 { idle + 1 } else { 0 };
@@ -172,9 +167,7 @@ impl<'a> InputSearch<'a> {
                 break;
             }
             last = share.max(last);
-            let of_earlier = kept.take();
-            is_chosen = of_earlier.is_none();
-            measured = of_earlier.unwrap_or_else(|| self.next_envs());
+            measured = self.next_envs();
             count += measured.len();
             verdict.add_runs(compare(&measured));
         }

@@ -276,7 +276,7 @@ fn not_all_are_reduced_where_there_are_many() {
     let root = Temporary::new("many");
     let profiles = Profile::SHAPED.map(|profile| format!("--profile {profile}")).join(" ");
     let arguments = format!(
-        "fuzz --seed 1 --gpu a660 {profiles} --keep-going --format json --programs 10 --plant dropped-copy --reduce-limit 2 --failures"
+        "fuzz --seed 1 --gpu a660 {profiles} --keep-going --format json --programs 16 --plant dropped-copy --reduce-limit 2 --failures"
     );
     let (code, out, err) = run(&arguments, &root.path("found"));
     assert_eq!(code, Some(1), "{out}{err}");

@@ -72,10 +72,12 @@ pub(super) fn with_proof_time(policy: &Policy<'_>, boundary: &Boundary<'_>, fail
 /// The time of a proof that has `least` for a small program and `of_size` for one of this size. `is_whole` is true for
 /// nir and the final code.
 fn proof_time(least: Duration, of_size: Duration, is_whole: bool, failed: &FailedProofs) -> Duration {
-    let time = match () {
-        () if failed.is_empty() => least.max(of_size),
-        () if is_whole => least,
-        () => least.max(of_size / DOUBTFUL),
+    let time = if failed.is_empty() {
+        least.max(of_size)
+    } else if is_whole {
+        least
+    } else {
+        least.max(of_size / DOUBTFUL)
     };
     if failed.repeat() { (time / HOPELESS).max(least / DOUBTFUL) } else { time }
 }

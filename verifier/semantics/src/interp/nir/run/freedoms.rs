@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(run(fused, &[0x3f80_0001, 0x3f80_0001, 0xbf80_0002], Some(MODES)), (u32::MAX, ["ffma"].into()));
         // 1.5 * 2^127.5 is too large for a number, if it is rounded.
         assert_eq!(run(fused, &[0x3fc0_0000, 0x7f40_0000, 0xff80_0000], Some(MODES)).0, u32::MAX);
-        // 2^-100 * 2^-27 is a denormal, beside the least normal number.
+        // 2^-100 * 2^-27 is a denormal, added to the least normal number.
         assert_eq!(run(fused, &[0x0d80_0000, 0x3200_0000, 0x0080_0000], Some(MODES)).0, u32::MAX);
         assert_eq!(run(fused, &[0x0d80_0000, 0x3f80_0000, 0x0080_0000], Some(MODES)).0, 0);
         let half = "    16x4 %8 = f2f16 %1\n    16 %7 = ffma %8.x, %8.y, %8.z\n    32 %9 = u2u32 %7\n";

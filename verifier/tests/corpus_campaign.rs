@@ -28,7 +28,7 @@ fn a_campaign_goes_on_from_what_it_kept() {
     let folder = Folder::new("corpus-campaign");
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/algorithms");
     let corpus = corpus.to_str().expect("a path in UTF-8");
-    let given = ["--gpu", "a660", "--seed", "5", "--programs", "40", "--jobs", "1", "--corpus", "kept"];
+    let given = ["--gpu", "a660", "--seed", "5", "--programs", "20", "--jobs", "1", "--corpus", "kept"];
     let (code, text) = fuzz(folder.path(), &[&given[..], &["--corpus", corpus]].concat());
     // Variants may have no meaning, which is no failure.
     assert!(matches!(code, Some(0 | 3)), "{text}");

@@ -117,7 +117,7 @@ fn what_programs_are_checked_with_is_counted() {
 #[test]
 fn parts_of_a_campaign_are_merged() {
     let folder = Folder::new("guard-shards");
-    let what = "--seed 7 --programs 40 --keep-going --plant wrong-constant";
+    let what = "--seed 7 --programs 24 --keep-going --plant wrong-constant";
     let (_, whole) = run(folder.path(), &format!("fuzz {what} --no-reduce --failures whole"));
     let names = |folders: &[&str]| {
         let all = folders.iter().flat_map(|name| bundles(&folder.path().join(name)));
@@ -155,7 +155,7 @@ fn parts_of_a_campaign_are_merged() {
 #[test]
 fn parts_of_verify_are_merged() {
     let folder = Folder::new("guard-verify");
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/control-flow");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/booleans");
     let verify = |rest: &str| run(folder.path(), &format!("verify {} --engine interpreter {rest}", corpus.display()));
     let (_, whole) = verify("");
     for part in 1..=3 {

@@ -347,7 +347,8 @@ fn our_own_logs_without_sections_are_not_refuted() {
     let mut counts = BTreeMap::new();
     let mut wrong = Vec::new();
     let mut logs = 0;
-    for (number, path) in corpus().iter().enumerate() {
+    // All of them with more effort.
+    for (number, path) in corpus().iter().enumerate().step_by(if effort() > 1 { 1 } else { 2 }) {
         let gpus = ["a306", "a420", "a540", "a660", "a750"];
         let turns = if effort() > 1 { 0..gpus.len() } else { number % gpus.len()..number % gpus.len() + 1 };
         for gpu in &gpus[turns] {
@@ -361,7 +362,7 @@ fn our_own_logs_without_sections_are_not_refuted() {
     }
     print_counts(&counts);
     assert_eq!(wrong, Vec::<String>::new());
-    assert!(logs > 40, "{logs}");
+    assert!(logs > 20, "{logs}");
 }
 
 /// Logs that were written by hand.

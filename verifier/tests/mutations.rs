@@ -184,7 +184,7 @@ fn mutations_are_seen() {
     let mut scratch = Scratch::new();
     let mut table = vec![[Count::default(); Stage::ALL.len()]; KINDS.len()];
     let mut through_checker = 0;
-    for number in 0..times * 2 * Profile::ALL.len() as u64 {
+    for number in 0..times * Profile::ALL.len() as u64 {
         let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
         let seed = program_seed(0x3707a7e, number);
         let shader = generator::from_seed(seed, profile, Features::ALL).shader;

@@ -44,9 +44,9 @@ fn times() -> usize {
 fn no_planted_miscompilation_is_proved() {
     let machine = gpu();
     // None of these is proved, so each takes all of its time: more programs, each for less time, find more.
-    let limits = Limits { time: Duration::from_millis(500), ..LIMITS };
+    let limits = Limits { time: Duration::from_millis(400), ..LIMITS };
     let mutants = Mutants::new(1, 40, &machine);
-    for mutant in mutants.take(30 * times()) {
+    for mutant in mutants.take(20 * times()) {
         let (before, after) = ((&mutant.before).into(), (&mutant.after).into());
         let proof = simulation::prove(before, after, &machine, &limits, &mut Z3::default());
         let from =
@@ -111,7 +111,7 @@ fn no_run_refutes_what_is_proved_of_waves() {
     let machine = gpu();
     let limits = Limits { time: Duration::from_millis(200), ..LIMITS };
     let (mut proved, mut differ) = (0, 0);
-    for pair in divergence::pairs(0x7761_7665, 0..160 * times() as u64, 6, &machine) {
+    for pair in divergence::pairs(0x7761_7665, 0..80 * times() as u64, 6, &machine) {
         let run = compare_snapshots(&pair.source, &pair.target, &machine, &pair.envs()).0;
         let proof =
             simulation::prove((&pair.source).into(), (&pair.target).into(), &machine, &limits, &mut Z3::default());
@@ -122,7 +122,7 @@ fn no_run_refutes_what_is_proved_of_waves() {
             assert!(proof.is_err(), "{} in program {}: {proof:?}\n{before}\n{after}", pair.change, pair.number);
         }
     }
-    assert!(proved >= 25 * times() && differ >= 25 * times(), "{proved} proved, {differ} differ");
+    assert!(proved >= 12 * times() && differ >= 12 * times(), "{proved} proved, {differ} differ");
 }
 
 fn shader(source: &str) -> Shader {

@@ -558,7 +558,7 @@ fn changed_pairs_are_not_proved() {
                 let mutant = Snapshot::Ir3(Box::new(mutant));
                 if differ(&pair.source, &mutant) {
                     planted += 1;
-                    let proof = super::proof(&pair.source, &mutant, &limits(300));
+                    let proof = super::proof(&pair.source, &mutant, &limits(120));
                     assert!(proof.is_err(), "{kind}, pair {}, {}: {proof:?}", pair.number, change.name);
                 }
             }

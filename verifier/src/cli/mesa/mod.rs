@@ -33,8 +33,8 @@ pub struct Mesa {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
-    /// Environments in which a boundary that is not proved is run and the sensitivity is measured, 64 lanes each; up to
-    /// eight times as many while more of them raise it. In others both programs are only compared.
+    /// Environments in which the sensitivity of a boundary that is not proved is measured, 64 lanes each; up to eight
+    /// times as many while more of them raise it. Before that, both programs are compared in 24 to 192 others.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::count::<u32>())]
     runs: u32,
     #[command(flatten)]

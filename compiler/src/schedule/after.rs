@@ -215,7 +215,7 @@ struct Candidate {
     rank: Rank,
     height: u32,
     /// Its [`key`] without waits.
-    bound: u64,
+    bound: u128,
     /// The cycle from which it needs no nops.
     ready: u32,
     /// The kinds of results that it waits for.
@@ -339,15 +339,14 @@ impl Scheduler<'_> {
                 let node = &nodes[at as usize];
                 let (kinds, ready) = (expected.kinds(node, registers), board.ready_at(&node.on_board));
                 let (rank, height) = (node.rank, node.height);
-                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0), ready, kinds });
+                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0, at), ready, kinds });
             }
             let cycle = board.cycle();
             let key_now = |candidate: &Candidate| {
                 let nops = candidate.ready.saturating_sub(cycle);
-                (key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds)), candidate.node)
+                key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds), candidate.node)
             };
-            let bound = |candidate: &Candidate| (candidate.bound, candidate.node);
-            let Some(at) = position_of_least(window, bound, key_now) else { break };
+            let Some(at) = position_of_least(window, |candidate| candidate.bound, key_now) else { break };
             let Candidate { node: at, kinds, .. } = window.swap_remove(at);
             let node = &nodes[at as usize];
             if issue(board, &mut expected, node, registers, kinds) {
@@ -385,9 +384,9 @@ fn issue(
     expected.issue(node, registers, wait, board.cycle() - start - nops)
 }
 
-/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next, of equal
-/// ones the first in the code. It is made of a class, a short wait, and the height, the highest first.
-fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
+/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next. It is made
+/// of a class, a short wait, the height, the highest first, and the position in the code.
+fn key(rank: Rank, height: u32, nops: u32, wait: u32, node: u32) -> u128 {
     let wait = nops.max(wait);
     let (class, wait) = match rank {
         Rank::Varying => (0, 0),
@@ -396,7 +395,7 @@ fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
         _ if wait <= SHORT => (3, wait),
         _ => (4, 0),
     };
-    u64::from(class << 2 | wait) << 32 | u64::from(!height)
+    u128::from(class << 2 | wait) << 64 | u128::from(u64::from(!height) << 32 | u64::from(node))
 }
 
 /// Returns true if an instruction stays between its neighbours.

@@ -140,11 +140,7 @@ impl RegisterSet {
 
     /// The units, in order.
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
-        let lowest = |&word: &u64| (word != 0).then_some(word);
-        let bits = move |word| std::iter::successors(lowest(&word), move |word| lowest(&(word & (word - 1))));
-        (0..)
-            .zip(&self.0)
-            .flat_map(move |(at, &word)| bits(word).map(move |left| at * 64 + left.trailing_zeros() as usize))
+        (0..).zip(&self.0).flat_map(|(at, &units)| Word { at, units }.units())
     }
 
     /// Returns true if a register is in both sets, or overlaps one that is.
@@ -225,16 +221,6 @@ pub fn lists_meet(a: &[Word], b: &[Word]) -> bool {
     a.iter().any(|a| b.iter().any(|b| a.at == b.at && a.units & b.units != 0))
 }
 
-/// Returns true if a register that a source names is in the list, or overlaps one that is.
-pub fn list_meets_src(list: &[Word], program: &Program, target: &Target, src: &Src) -> bool {
-    let SrcOperand::Place(place) = &src.operand else { return false };
-    let mut meets = false;
-    for_each_word(program, target, place, src.class, src.mask, |at, units| {
-        meets |= list.iter().any(|word| word.at as usize == at && word.units & units != 0);
-    });
-    meets
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,8 +250,6 @@ mod tests {
                 assert!(set.meets_list(list) && lists_meet(list, list));
             }
             assert!(!lists_meet(lists[0], lists[1]));
-            assert!(data.srcs.iter().all(|src| list_meets_src(lists[0], &program, &target, src)));
-            assert!(!data.srcs.iter().any(|src| list_meets_src(lists[1], &program, &target, src)));
         }
     }
 

@@ -20,7 +20,7 @@ use super::position_of_least;
 use crate::delays::latency::{Latency, Sync, Timing};
 use crate::delays::nops::{Reads, Scoreboard, Writes};
 use crate::ir3::opcode::Effect;
-use crate::ir3::register_set::{RegisterSet, Word, list_instr, list_meets_src, lists_meet};
+use crate::ir3::register_set::{RegisterSet, Word, list_instr, lists_meet};
 use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, WriteMask};
 use crate::target::Target;
 use std::cmp::Reverse;
@@ -444,7 +444,7 @@ fn latency(program: &Program, target: &Target, from: &Node, writes: &[Word], to:
     let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
     // It reads the result, so that of several sources the last one need not be looked at.
     let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
-    let reads = |&index: &usize| list_meets_src(writes, program, target, &consumer.srcs[index]);
+    let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets_list(writes);
     let index = (0..last).find(reads).unwrap_or(last);
     Latency::between((producer, &from.timing), (consumer, &to.timing), index, target).soft
 }

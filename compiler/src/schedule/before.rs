@@ -100,11 +100,14 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let mut best: Option<Schedule> = None;
     let most = limits.last().map_or(need, |last| last.1);
     let relaxed_limit = relaxed_limit(&work, target, most, files).filter(|_| rules.occupancy);
-    for (is_tight, limit) in limits {
+    let mut within = |is_tight, limit: Units| {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
-        let Some((slots, time)) = scheduler.program(program, &blocks) else { continue };
+        let (slots, time) = scheduler.program(program, &blocks)?;
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
+        Some(Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves })
+    };
+    for (is_tight, limit) in limits {
+        let Some(next) = within(is_tight, limit) else { continue };
         best = Some(match best {
             Some(tight) if tight.waves_pay_for_slots(&next) => tight,
             _ => next,
@@ -112,15 +115,10 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     }
     if let (Some(limit), Some(now)) = (relaxed_limit, &best)
         && now.waits_much()
+        && let Some(next) = within(false, limit)
+        && !now.waves_pay_for_time(&next)
     {
-        (scheduler.is_tight, scheduler.limit) = (false, limit);
-        if let Some((slots, time)) = scheduler.program(program, &blocks) {
-            let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-            let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
-            if !now.waves_pay_for_time(&next) {
-                best = Some(next);
-            }
-        }
+        best = Some(next);
     }
     for (block, order) in best.into_iter().flat_map(|best| best.orders) {
         program.blocks[block].instrs = order;

@@ -47,7 +47,8 @@ pub fn no_results(program: &mut Program) {
     }
 }
 
-/// Replaces each instruction by those that `expansion` returns, if there are some. The first of these keeps its identity.
+/// Replaces each instruction by those that `expansion` returns, if there are some. The first of these keeps its
+/// identity.
 fn rewrite(program: &mut Program, expansion: impl Fn(&InstrData) -> Vec<InstrData>) {
     program.rewrite_lists(|program, instr, out| {
         let mut new = expansion(&program.instrs[instr]).into_iter();

@@ -24,17 +24,8 @@ pub fn is_needed(program: &Program, target: &Target) -> bool {
 
 /// Replaces all of them. Registers have been assigned.
 pub fn run(program: &mut Program) {
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        if !program.blocks[block].instrs.iter().any(|&instr| program.instrs[instr].opcode == Opcode::Samgq) {
-            continue;
-        }
-        let mut out = Vec::new();
-        for instr in std::mem::take(&mut program.blocks[block].instrs) {
-            if program.instrs[instr].opcode != Opcode::Samgq {
-                out.push(instr);
-                continue;
-            }
+    program.rewrite_lists(|program, instr, out| {
+        if program.instrs[instr].opcode == Opcode::Samgq {
             let last = InstrData { opcode: BY_LANE[3], ..program.instrs[instr].clone() };
             let mut first = last.clone();
             // The sources are read until the last one.
@@ -45,10 +36,9 @@ pub fn run(program: &mut Program) {
                 out.push(program.instrs.push(InstrData { opcode: *opcode, ..first.clone() }));
             }
             program.instrs[instr] = last;
-            out.push(instr);
         }
-        program.blocks[block].instrs = out;
-    }
+        out.push(instr);
+    });
 }
 
 #[cfg(test)]

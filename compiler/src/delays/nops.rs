@@ -143,44 +143,36 @@ const MOST_REPEATED: u32 = 5;
 /// else as repetitions of an existing nop; else as a new one.
 pub fn insert(program: &mut Program, target: &Target) {
     let delays = Delays::of(program, target);
-    let mut out = Vec::new();
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        let mut list = std::mem::take(&mut program.blocks[block].instrs);
-        out.clear();
-        for &instr in &list {
-            let mut delay = delays.before(instr);
-            // Meta instructions are skipped.
-            let last = out.iter().rev().copied().find(|&last: &Instr| !program.instrs[last].opcode.is_meta());
-            if let Some(last) = last.filter(|_| delay > 0) {
-                let scalar = super::latency::is_scalar_alu(&program.instrs[instr], target);
-                let data = &mut program.instrs[last];
-                let carries = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) && data.repeat == 0;
-                if target.generation >= Generation::A6xx && carries && !scalar {
-                    let more = delay.min(MOST_CARRIED.saturating_sub(u32::from(data.nop)));
-                    data.nop += more as u8;
-                    delay -= more;
-                } else if data.opcode == Opcode::Nop {
-                    let more = delay.min(MOST_REPEATED.saturating_sub(u32::from(data.repeat)));
-                    data.repeat += more as u8;
-                    delay -= more;
-                }
-            }
-            let mut nop = |count: u32| {
-                let nop = InstrData { repeat: count as u8 - 1, ..InstrData::new(Opcode::Nop) };
-                program.instrs.push(nop)
-            };
-            if delay > 0 {
-                out.push(nop(delay));
-            }
-            out.push(instr);
-            if delays.after(instr) > 0 {
-                out.push(nop(delays.after(instr)));
+    program.rewrite_lists(|program, instr, out| {
+        let mut delay = delays.before(instr);
+        // Meta instructions are skipped.
+        let last = out.iter().rev().copied().find(|&last| !program.instrs[last].opcode.is_meta());
+        if let Some(last) = last.filter(|_| delay > 0) {
+            let scalar = super::latency::is_scalar_alu(&program.instrs[instr], target);
+            let data = &mut program.instrs[last];
+            let carries = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) && data.repeat == 0;
+            if target.generation >= Generation::A6xx && carries && !scalar {
+                let more = delay.min(MOST_CARRIED.saturating_sub(u32::from(data.nop)));
+                data.nop += more as u8;
+                delay -= more;
+            } else if data.opcode == Opcode::Nop {
+                let more = delay.min(MOST_REPEATED.saturating_sub(u32::from(data.repeat)));
+                data.repeat += more as u8;
+                delay -= more;
             }
         }
-        list.clone_from(&out);
-        program.blocks[block].instrs = list;
-    }
+        let mut nop = |count: u32| {
+            let nop = InstrData { repeat: count as u8 - 1, ..InstrData::new(Opcode::Nop) };
+            program.instrs.push(nop)
+        };
+        if delay > 0 {
+            out.push(nop(delay));
+        }
+        out.push(instr);
+        if delays.after(instr) > 0 {
+            out.push(nop(delays.after(instr)));
+        }
+    });
 }
 
 /// The times from which a register may be read: absolute cycles on the scoreboard, relative to the block's end in

@@ -5,7 +5,7 @@ mod dominance;
 
 pub use dominance::DominatorTree;
 
-use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet};
 
 /// A directed graph. Its edges must be consistent: every successor has its predecessor.
 pub trait Graph {
@@ -51,18 +51,20 @@ pub fn reachable<N: EntityRef>(
 /// dominators and after one of its predecessors.
 pub fn postorder<G: Graph>(graph: &G, entry: G::Node) -> Vec<G::Node> {
     let mut order = Vec::new();
-    let mut seen: SecondaryMap<G::Node, bool> = SecondaryMap::new();
+    let mut seen = EntitySet::new();
     let mut stack = vec![(entry, false)];
     while let Some((node, done)) = stack.pop() {
         if done {
             order.push(node);
             continue;
         }
-        if std::mem::replace(&mut seen[node], true) {
+        if !seen.insert(node) {
             continue;
         }
         stack.push((node, true));
-        stack.extend(graph.successors(node).filter(|&successor| !seen[successor]).map(|successor| (successor, false)));
+        stack.extend(
+            graph.successors(node).filter(|&successor| !seen.contains(successor)).map(|successor| (successor, false)),
+        );
     }
     order
 }

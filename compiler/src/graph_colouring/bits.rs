@@ -39,11 +39,6 @@ impl Bits {
         }
     }
 
-    /// Adds all numbers of another set with the same capacity.
-    pub fn insert_all(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
-    }
-
     /// Removes all numbers.
     pub fn clear(&mut self) {
         self.0.fill(0);
@@ -64,11 +59,6 @@ impl Bits {
     /// The number of elements.
     pub fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
-    }
-
-    /// The number of elements that are in the other set too.
-    pub fn common(&self, other: &Self) -> u32 {
-        self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum()
     }
 
     /// The largest number below `end`.

@@ -1,9 +1,8 @@
 //! Register classes, which of their registers conflict, and the numbers `p` and `q` of Runeson and Nyström
 //! ("Retargetable Graph-Coloring Register Allocation for Irregular Architectures").
 //!
-//! A register of a class is a number. In a *contiguous* class, register `r` is the units `r..r + length`, and two
-//! registers conflict if they have a unit in common: vectors, the scalars in them, and the halves of these. In a
-//! *listed* class a register is one unit, which conflicts with itself and with the units that were listed for it.
+//! A register of a class is the number of its first unit: register `r` is the units `r..r + length`. Two registers
+//! conflict if they have a unit in common: vectors, the scalars in them, and the halves of these.
 //!
 //! - `p(c)` is the number of registers of class `c`.
 //! - `q(c, d)` is the largest number of registers of `c` that one register of `d` conflicts with.
@@ -46,8 +45,8 @@ impl Part {
 #[derive(Clone, Debug)]
 struct ClassData {
     members: Bits,
-    /// The number of units of a register of a contiguous class.
-    length: Option<u16>,
+    /// The number of units of a register.
+    length: u16,
 }
 
 /// The classes of an allocation.
@@ -55,8 +54,6 @@ struct ClassData {
 pub struct Classes {
     units: u32,
     classes: PrimaryMap<Class, ClassData>,
-    /// The units that each unit conflicts with, itself included, if there is a listed class.
-    conflicts: Vec<Bits>,
     p: Vec<u32>,
     /// `q(c, d)` at `c * count + d`.
     q: Vec<u32>,
@@ -67,52 +64,29 @@ pub struct Classes {
 pub struct ClassesBuilder {
     units: u32,
     classes: PrimaryMap<Class, ClassData>,
-    conflicts: Vec<(Register, Register)>,
 }
 
 impl ClassesBuilder {
     /// Creates a builder for registers of `units` units.
     pub fn new(units: u32) -> Self {
-        Self { units, classes: PrimaryMap::new(), conflicts: Vec::new() }
-    }
-
-    fn add(&mut self, length: Option<u16>, members: impl IntoIterator<Item = Register>) -> Class {
-        let mut set = Bits::new(self.units);
-        let end = self.units.saturating_sub(u32::from(length.unwrap_or(1)) - 1);
-        members.into_iter().map(|register| u32::from(register.0)).filter(|&at| at < end).for_each(|at| set.insert(at));
-        self.classes.push(ClassData { members: set, length })
+        Self { units, classes: PrimaryMap::new() }
     }
 
     /// Adds a class whose registers are `length` consecutive units, at least 1, from the given ones on. A register that
     /// reaches beyond the last unit is left out.
     pub fn add_contiguous(&mut self, length: u16, members: impl IntoIterator<Item = Register>) -> Class {
-        self.add(Some(length.max(1)), members)
+        let length = length.max(1);
+        let mut set = Bits::new(self.units);
+        let end = (self.units + 1).saturating_sub(u32::from(length));
+        members.into_iter().map(|register| u32::from(register.0)).filter(|&at| at < end).for_each(|at| set.insert(at));
+        self.classes.push(ClassData { members: set, length })
     }
 
-    /// Adds a class whose registers are single units with [conflicts](Self::add_conflict).
-    pub fn add_listed(&mut self, members: impl IntoIterator<Item = Register>) -> Class {
-        self.add(None, members)
-    }
-
-    /// Adds a conflict of two units for listed classes.
-    pub fn add_conflict(&mut self, a: Register, b: Register) {
-        self.conflicts.push((a, b));
-    }
-
-    /// Computes the conflicts, `p` and `q`.
+    /// Computes `p` and `q`.
     pub fn finish(self) -> Classes {
-        let Self { units, classes, conflicts: listed } = self;
-        let mut conflicts = Vec::new();
-        if classes.values().any(|class| class.length.is_none()) {
-            conflicts = vec![Bits::new(units); units as usize];
-            (0..units).for_each(|unit| conflicts[unit as usize].insert(unit));
-            for (a, b) in listed {
-                conflicts[usize::from(a.0)].insert(u32::from(b.0));
-                conflicts[usize::from(b.0)].insert(u32::from(a.0));
-            }
-        }
+        let Self { units, classes } = self;
         let p = classes.values().map(|class| class.members.len()).collect();
-        let mut this = Classes { units, classes, conflicts, p, q: Vec::new() };
+        let mut this = Classes { units, classes, p, q: Vec::new() };
         this.q = this.compute_q();
         this
     }
@@ -131,7 +105,7 @@ impl Classes {
 
     /// The number of units of a register of a class.
     pub fn length(&self, class: Class) -> u16 {
-        self.classes[class].length.unwrap_or(1)
+        self.classes[class].length
     }
 
     /// The number of registers of a class.
@@ -146,22 +120,16 @@ impl Classes {
 
     fn compute_q(&self) -> Vec<u32> {
         let mut q = Vec::with_capacity(self.classes.len() * self.classes.len());
-        let mut blocked = Bits::new(self.units);
-        for (of, data) in self.classes.iter() {
+        for data in self.classes.values() {
             // The number of registers of the class below each unit.
             let mut below = Vec::with_capacity(self.units as usize + 1);
             below.push(0);
             (0..self.units).for_each(|at| below.push(below[at as usize] + u32::from(data.members.contains(at))));
-            for (by, other) in self.classes.iter() {
+            for other in self.classes.values() {
                 let most = other.members.iter().map(|at| {
-                    if let (Some(own), Some(length)) = (data.length, other.length) {
-                        let first = (at + 1).saturating_sub(u32::from(own));
-                        let end = (at + u32::from(length)).min(self.units);
-                        return below[end as usize] - below[first as usize];
-                    }
-                    blocked.clear();
-                    self.block(&mut blocked, of, Part::WHOLE, by, Part::WHOLE, Register(at as u16));
-                    blocked.common(&data.members)
+                    let first = (at + 1).saturating_sub(u32::from(data.length));
+                    let end = (at + u32::from(other.length)).min(self.units);
+                    below[end as usize] - below[first as usize]
                 });
                 q.push(most.max().unwrap_or(0));
             }
@@ -170,29 +138,12 @@ impl Classes {
     }
 
     /// Adds to `blocked` the registers of class `of` whose units `own` conflict with the units `other` of register `at`
-    /// of class `by`. Parts matter for contiguous classes only.
+    /// of class `by`.
     pub fn block(&self, blocked: &mut Bits, of: Class, own: Part, by: Class, other: Part, at: Register) {
         let at = u32::from(at.0);
-        match (self.classes[of].length, self.classes[by].length) {
-            (Some(length), Some(by_length)) => {
-                let own_high = u32::from(own.high.min(length));
-                let (low, high) = (at + u32::from(other.low), at + u32::from(other.high.min(by_length)));
-                // Those that start so late that the part begins before the other one's end, and ends after its start.
-                let first = (low + 1).saturating_sub(own_high);
-                let end = high.saturating_sub(u32::from(own.low));
-                blocked.insert_range(first, end);
-            }
-            (Some(length), None) => {
-                for unit in self.conflicts[at as usize].iter() {
-                    blocked.insert_range((unit + 1).saturating_sub(u32::from(length)), unit + 1);
-                }
-            }
-            (None, Some(by_length)) => {
-                for unit in at..(at + u32::from(by_length)).min(self.units) {
-                    blocked.insert_all(&self.conflicts[unit as usize]);
-                }
-            }
-            (None, None) => blocked.insert_all(&self.conflicts[at as usize]),
-        }
+        let own_high = u32::from(own.high.min(self.length(of)));
+        let (low, high) = (at + u32::from(other.low), at + u32::from(other.high.min(self.length(by))));
+        // Those that start so late that the part begins before the other one's end, and ends after its start.
+        blocked.insert_range((low + 1).saturating_sub(own_high), high.saturating_sub(u32::from(own.low)));
     }
 }

@@ -82,31 +82,6 @@ fn p_and_q_are_those_of_the_definition() {
 }
 
 #[test]
-fn listed_classes_have_the_conflicts_that_they_list() {
-    // Units 0 to 3 are registers, and 4 and 5 are pairs of them.
-    let mut builder = ClassesBuilder::new(6);
-    let single = builder.add_listed((0..4).map(Register));
-    let double = builder.add_listed([4, 5].map(Register));
-    let wide = builder.add_contiguous(2, (0..3).map(Register));
-    for (pair, of) in [(4, [0, 1]), (5, [2, 3])] {
-        of.into_iter().for_each(|unit| builder.add_conflict(Register(pair), Register(unit)));
-    }
-    let classes = builder.finish();
-    assert_eq!((classes.q(single, double), classes.q(double, single), classes.q(single, single)), (2, 1, 1));
-    assert_eq!((classes.q(wide, single), classes.q(single, wide), classes.q(double, wide)), (2, 2, 2));
-    let mut graph = GraphBuilder::default();
-    let nodes: Vec<Node> = [double, single, single].map(|class| graph.add_node(class)).into();
-    nodes.iter().enumerate().for_each(|(i, &a)| nodes[..i].iter().for_each(|&b| graph.add_interference(a, b)));
-    let graph = graph.finish();
-    let (_, registers) = colour(&graph, &classes, Rotation::Document);
-    let registers = registers.expect("one pair and two single registers fit");
-    assert_eq!(wrong_node(&graph, &classes, &registers), None);
-    let at = |node: Node| registers[node].expect("a register").0;
-    let pair = at(nodes[0]);
-    assert!([4, 5].contains(&pair) && nodes[1..].iter().all(|&node| (at(node) < 2) == (pair == 5)));
-}
-
-#[test]
 fn colourings_of_random_graphs_are_right() {
     let mut random = Random(3);
     let mut outcomes = [0; 3];

@@ -9,6 +9,7 @@
 //! the entities that are live at the starts and the ends of blocks.
 
 use super::{Block, Program};
+use crate::maps::map_of;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -75,7 +76,7 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
         uses.retain(|found| found.at_end || def(found.entity) != Some(found.block));
         uses.sort_unstable();
         uses.dedup();
-        let mut marks = Marks::default();
+        let mut marks = Marks::new(program.blocks.len());
         let mut blocks = Vec::new();
         for same in uses.chunk_by(|a, b| a.entity == b.entity) {
             let def = def(same[0].entity);
@@ -158,12 +159,12 @@ struct Marks<E: EntityRef + ReservedValue> {
     ends: Vec<(E, Block)>,
 }
 
-impl<E: EntityRef + ReservedValue> Default for Marks<E> {
-    fn default() -> Self {
+impl<E: EntityRef + ReservedValue> Marks<E> {
+    fn new(blocks: usize) -> Self {
         Self {
             entity: None.into(),
-            last_in: SecondaryMap::new(),
-            last_out: SecondaryMap::new(),
+            last_in: map_of(blocks),
+            last_out: map_of(blocks),
             starts: Vec::new(),
             ends: Vec::new(),
         }

@@ -245,6 +245,19 @@ impl Program {
         self.blocks[block].instrs.insert(at, instr);
     }
 
+    /// Replaces each instruction of the layout by those that `each` appends to the list of its block.
+    pub fn rewrite_lists(&mut self, mut each: impl FnMut(&mut Self, Instr, &mut Vec<Instr>)) {
+        let mut out = Vec::new();
+        for position in 0..self.layout.len() {
+            let block = self.layout[position];
+            let mut list = std::mem::take(&mut self.blocks[block].instrs);
+            out.reserve(list.len());
+            list.drain(..).for_each(|instr| each(self, instr, &mut out));
+            // The old list has the memory of the next one.
+            self.blocks[block].instrs = std::mem::replace(&mut out, list);
+        }
+    }
+
     /// Number of instructions that are in a block.
     pub fn instruction_count(&self) -> usize {
         self.layout.iter().map(|&b| self.blocks[b].instrs.len()).sum()

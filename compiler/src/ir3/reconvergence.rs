@@ -80,6 +80,9 @@ impl Waiting {
     /// Extends the sets for lanes that may diverge at the ends of `more` blocks too; `diverges` includes these. Returns
     /// the blocks whose sets have changed or that have become reconvergence points, each once, in code order.
     pub fn extend(&mut self, program: &Program, more: &[Block], diverges: impl Fn(Block) -> bool) -> Vec<Block> {
+        if more.is_empty() {
+            return Vec::new();
+        }
         let count = program.layout.len();
         let mut changed = vec![false; count];
         let mut worklist = Worklist::new(count);

@@ -140,11 +140,7 @@ impl RegisterSet {
 
     /// The units, in order.
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
-        let lowest = |&word: &u64| (word != 0).then_some(word);
-        let bits = move |word| std::iter::successors(lowest(&word), move |word| lowest(&(word & (word - 1))));
-        (0..)
-            .zip(&self.0)
-            .flat_map(move |(at, &word)| bits(word).map(move |left| at * 64 + left.trailing_zeros() as usize))
+        (0..).zip(&self.0).flat_map(|(at, &units)| Word { at, units }.units())
     }
 
     /// Returns true if a register is in both sets, or overlaps one that is.
@@ -158,6 +154,16 @@ impl RegisterSet {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
+    /// Returns true if a register of the list is in the set, or overlaps one that is.
+    pub fn meets_list(&self, list: &[Word]) -> bool {
+        list.iter().any(|word| self.0[word.at as usize] & word.units != 0)
+    }
+
+    /// Adds the registers of a list.
+    pub fn add_list(&mut self, list: &[Word]) {
+        list.iter().for_each(|word| self.0[word.at as usize] |= word.units);
+    }
+
     /// The shared registers of the set.
     #[must_use]
     pub fn shared(&self) -> Self {
@@ -167,9 +173,85 @@ impl RegisterSet {
     }
 }
 
+/// A word of a [`RegisterSet`] with its units. The few registers of an instruction are a list of words, each once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    at: u32,
+    units: u64,
+}
+
+impl Word {
+    /// The units, in order.
+    pub fn units(self) -> impl Iterator<Item = usize> {
+        let lowest = |units: u64| (units != 0).then_some(units);
+        let left = std::iter::successors(lowest(self.units), move |units| lowest(units & (units - 1)));
+        left.map(move |left| self.at as usize * 64 + left.trailing_zeros() as usize)
+    }
+}
+
+/// Appends the registers that an instruction reads to a list, then those that it writes. Returns the lengths of the
+/// list in between and at the end.
+pub fn list_instr(program: &Program, target: &Target, data: &InstrData, list: &mut Vec<Word>) -> [usize; 2] {
+    let mut start = list.len();
+    let mut add = |start: usize, place: &Place, class: RegClass, mask: WriteMask| {
+        for_each_word(program, target, place, class, mask, |at, units| {
+            match list[start..].iter_mut().find(|word| word.at as usize == at) {
+                Some(word) => word.units |= units,
+                None => list.push(Word { at: at as u32, units }),
+            }
+        });
+        list.len()
+    };
+    let mut reads = start;
+    for src in &data.srcs {
+        if let SrcOperand::Place(place) = &src.operand {
+            reads = add(start, place, src.class, src.mask);
+        }
+    }
+    start = reads;
+    let mut writes = start;
+    for dst in &data.dsts {
+        writes = add(start, &dst.place, dst.class, dst.mask);
+    }
+    [reads, writes]
+}
+
+/// Returns true if a register is in both lists, or overlaps one that is.
+pub fn lists_meet(a: &[Word], b: &[Word]) -> bool {
+    a.iter().any(|a| b.iter().any(|b| a.at == b.at && a.units & b.units != 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_are_the_sets() {
+        let target = Target::by_name("a540").unwrap();
+        let text = "block0 {
+	0001:0000:000: 	mad.f32 r15.w, r0.x, (r)r47.w, hr3.x
+	0002:0000:000: 	(rpt3)mov.f32f32 r15.w, (r)r0.z
+}
+";
+        let program = super::super::text::read(text).expect("a program");
+        let mut list = Vec::new();
+        for (_, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            let start = list.len();
+            let [middle, end] = list_instr(&program, &target, data, &mut list);
+            let lists = [&list[start..middle], &list[middle..end]];
+            for (list, set) in lists.into_iter().zip(RegisterSet::of_instr(&program, &target, data)) {
+                let mut units: Vec<usize> = list.iter().flat_map(|word| word.units()).collect();
+                units.sort_unstable();
+                assert_eq!(units, set.units().collect::<Vec<_>>());
+                let mut sum = RegisterSet::EMPTY;
+                sum.add_list(list);
+                assert_eq!(sum, set);
+                assert!(set.meets_list(list) && lists_meet(list, list));
+            }
+            assert!(!lists_meet(lists[0], lists[1]));
+        }
+    }
 
     #[test]
     fn runs_of_components_are_the_components() {

@@ -10,69 +10,54 @@ use crate::target::Target;
 /// Fine derivatives become two instructions, between which nothing may wait: the second one reads what the first one
 /// reads, even where that has been overwritten.
 pub fn derivatives(program: &mut Program) {
-    rewrite(program, |data, out| {
+    rewrite(program, |data| {
         let opcode = match data.opcode {
             Opcode::DsxppMacro => Opcode::Dsxpp1,
             Opcode::DsyppMacro => Opcode::Dsypp1,
-            _ => return out(data),
+            _ => return Vec::new(),
         };
-        let second = InstrData { opcode, flags: InstrFlags::PAIR, ..data.clone() };
-        out(InstrData { opcode, ..data });
-        out(second);
+        vec![InstrData { opcode, ..data.clone() }, InstrData { opcode, flags: InstrFlags::PAIR, ..data.clone() }]
     });
 }
 
 /// Lowers the load of push constants to a store to the constant file; on some GPUs to two equal ones.
 pub fn push_constants(program: &mut Program, target: &Target) {
-    rewrite(program, |data, out| {
-        let Attrs::PushConsts { dst, src, size } = data.attrs else { return out(data) };
+    rewrite(program, |data| {
+        let Attrs::PushConsts { dst, src, size } = data.attrs else { return Vec::new() };
         let words = MemoryAttrs { ty: Some(Type::U32), components: u16::try_from(size).ok(), ..MemoryAttrs::default() };
         let operands = [(Role::Offset, Src::immediate(dst, false)), (Role::Data, Src::immediate(src, false))];
         let store = build::memory(Opcode::Stsc, words, &operands);
         if target.quirks.stsc_duplication {
-            out(store.clone());
-            out(InstrData { flags: InstrFlags::SS, ..InstrData::new(Opcode::Nop) });
+            let wait = InstrData { flags: InstrFlags::SS, ..InstrData::new(Opcode::Nop) };
+            return vec![store.clone(), wait, store];
         }
-        out(store);
+        vec![store]
     });
 }
 
 /// Prefetches of descriptors have `r63.x` as their destination.
 pub fn no_results(program: &mut Program) {
-    for position in 0..program.layout.len() {
-        for &instr in &program.blocks[program.layout[position]].instrs {
-            let data = &mut program.instrs[instr];
-            if data.dsts.is_empty() && matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) {
-                let mask = if data.opcode == Opcode::Sam { WriteMask::first(4) } else { WriteMask::SCALAR };
-                data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, mask));
-            }
+    let Program { layout, blocks, instrs, .. } = program;
+    for &instr in layout.iter().flat_map(|&block| &blocks[block].instrs) {
+        let data = &mut instrs[instr];
+        if data.dsts.is_empty() && matches!(data.opcode, Opcode::Sam | Opcode::Ldc | Opcode::Resinfo) {
+            let mask = if data.opcode == Opcode::Sam { WriteMask::first(4) } else { WriteMask::SCALAR };
+            data.dsts.push(Dst::new(Place::Reg(PhysReg::INVALID), RegClass::FULL, mask));
         }
     }
 }
 
-/// Replaces each instruction by those that `each` gives out for it. The first of these keeps its identity.
-fn rewrite(program: &mut Program, mut each: impl FnMut(InstrData, &mut dyn FnMut(InstrData))) {
-    const EXPANDED: [Opcode; 3] = [Opcode::DsxppMacro, Opcode::DsyppMacro, Opcode::PushConstsLoadMacro];
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        if !program.blocks[block].instrs.iter().any(|&instr| EXPANDED.contains(&program.instrs[instr].opcode)) {
-            continue;
+/// Replaces each instruction by those that `expansion` returns, if there are some. The first of these keeps its
+/// identity.
+fn rewrite(program: &mut Program, expansion: impl Fn(&InstrData) -> Vec<InstrData>) {
+    program.rewrite_lists(|program, instr, out| {
+        let mut new = expansion(&program.instrs[instr]).into_iter();
+        if let Some(first) = new.next() {
+            program.instrs[instr] = first;
         }
-        let mut out = Vec::new();
-        for instr in std::mem::take(&mut program.blocks[block].instrs) {
-            let instrs = &mut program.instrs;
-            let data = std::mem::replace(&mut instrs[instr], InstrData::new(Opcode::Nop));
-            let mut first = Some(instr);
-            each(data, &mut |data| match first.take() {
-                Some(instr) => {
-                    instrs[instr] = data;
-                    out.push(instr);
-                }
-                None => out.push(instrs.push(data)),
-            });
-        }
-        program.blocks[block].instrs = out;
-    }
+        out.push(instr);
+        out.extend(new.map(|data| program.instrs.push(data)));
+    });
 }
 
 #[cfg(test)]

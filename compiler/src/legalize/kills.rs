@@ -5,6 +5,7 @@
 //! last block.
 
 use crate::ir3::{Attrs, Block, BlockData, InstrData, Opcode, Program, ShaderStage, Src};
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
 /// Adds these branches, where branches are explicit. A block is split after each.
@@ -25,7 +26,7 @@ pub fn run(program: &mut Program) {
 
 /// The blocks that are in the code not after the end of a loop.
 fn blocks_before_back_edges(program: &Program) -> Vec<Block> {
-    let mut place: SecondaryMap<Block, usize> = SecondaryMap::new();
+    let mut place: SecondaryMap<Block, usize> = map_of(program.blocks.len());
     for (position, &block) in program.layout.iter().enumerate() {
         place[block] = position;
     }

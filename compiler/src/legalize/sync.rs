@@ -50,29 +50,21 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         solve(&Cfg::new(program, EdgeKind::Physical), &program.layout, &mut waits);
     }
     let flags = waits.flags;
-    let mut out = Vec::new();
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        let mut list = std::mem::take(&mut program.blocks[block].instrs);
-        out.clear();
-        for &instr in &list {
-            let data = &mut program.instrs[instr];
-            data.flags -= InstrFlags::SS | InstrFlags::SY;
-            data.flags |= flags[instr];
-            let opcode = data.opcode;
-            if data.flags.contains(InstrFlags::SS) && !carries_ss(opcode) {
-                data.flags -= InstrFlags::SS;
-                out.push(waiting_nop(program));
-            }
-            out.push(instr);
-            // Mesa has one there, too.
-            if opcode == Opcode::Resinfo && !program.instrs[instr].dsts.is_empty() {
-                out.push(waiting_nop(program));
-            }
+    program.rewrite_lists(|program, instr, out| {
+        let data = &mut program.instrs[instr];
+        data.flags -= InstrFlags::SS | InstrFlags::SY;
+        data.flags |= flags[instr];
+        let opcode = data.opcode;
+        if data.flags.contains(InstrFlags::SS) && !carries_ss(opcode) {
+            data.flags -= InstrFlags::SS;
+            out.push(waiting_nop(program));
         }
-        list.clone_from(&out);
-        program.blocks[block].instrs = list;
-    }
+        out.push(instr);
+        // Mesa has one there, too.
+        if opcode == Opcode::Resinfo && !program.instrs[instr].dsts.is_empty() {
+            out.push(waiting_nop(program));
+        }
+    });
 }
 
 fn waiting_nop(program: &mut Program) -> Instr {

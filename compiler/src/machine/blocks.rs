@@ -163,8 +163,8 @@ impl Builder {
         for ip in self.ips().skip(1) {
             let jp = self.instr(ip).data.flags.contains(InstrFlags::JP);
             // The branch before it may be the second of a pair itself.
-            let is_free = ip.index() < 2 || starts[ip.index() - 1] || !self.second_of_pair(Ip::new(ip.index() - 1));
-            if self.second_of_pair(ip) && !jp && is_free && !targeted.contains(&ip) {
+            let is_free = || ip.index() < 2 || starts[ip.index() - 1] || !self.second_of_pair(Ip::new(ip.index() - 1));
+            if self.second_of_pair(ip) && !jp && is_free() && !targeted.contains(&ip) {
                 starts[ip.index()] = false;
             }
         }

@@ -1,5 +1,6 @@
 //! The control-flow edges between blocks, derived from the tree and the jumps.
 
+use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -26,7 +27,8 @@ struct Targets {
 impl Cfg {
     /// Derives the edges. Parts of a tree that break the rules (the validator reports them) get no edges.
     pub fn new(function: &Function) -> Cfg {
-        let mut cfg = Cfg::default();
+        let count = function.blocks.len();
+        let mut cfg = Cfg { preds: map_of(count), succs: map_of(count), exits: Vec::new() };
         cfg.list(function, &function.body, None, None);
         for block in function.blocks_in_order() {
             for &succ in &cfg.succs[block].clone() {

@@ -10,6 +10,7 @@
 
 use super::{Rewriter, Rule, Table, Term};
 use crate::arms::{Arm, Counter};
+use crate::maps::map_of;
 use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -84,7 +85,7 @@ struct Reads {
 
 impl Reads {
     fn of(function: &Function) -> Self {
-        let mut this = Self { instrs: SecondaryMap::new(), ifs: SecondaryMap::new() };
+        let mut this = Self { instrs: map_of(function.defs.len()), ifs: map_of(function.defs.len()) };
         for (_, instr) in function.instrs_in_order() {
             function.instrs[instr].for_each_src(|def| this.instrs[def] += 1);
         }

@@ -35,8 +35,8 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let mut pass = Propagation {
         target,
         counter,
+        vectors: map_of(program.values.len()),
         program,
-        vectors: SecondaryMap::new(),
         early: SecondaryMap::new(),
         writers_to_come: writers,
         shared,
@@ -88,7 +88,7 @@ impl SharedValues {
         let defines = |&(_, instr): &(Block, Instr)| program.instrs[instr].dsts.iter().any(|dst| is_shared(dst.class));
         program.iter_instrs().find(defines)?;
         let mut def_block = map_of(program.values.len());
-        let mut special_uses: SecondaryMap<Value, Vec<Block>> = SecondaryMap::new();
+        let mut special_uses: SecondaryMap<Value, Vec<Block>> = map_of(program.values.len());
         for (block, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
             for value in data.dsts.iter().filter(|dst| is_shared(dst.class)).filter_map(|dst| dst.value()) {

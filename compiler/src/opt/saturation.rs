@@ -48,13 +48,11 @@ pub fn run(program: &mut Program, counter: &Counter) {
         });
         program.blocks[block].instrs = list;
     }
-    for position in 0..program.layout.len() {
-        for index in 0..program.blocks[program.layout[position]].instrs.len() {
-            let instr = program.blocks[program.layout[position]].instrs[index];
-            for src in &mut program.instrs[instr].srcs {
-                if let Some(x) = src.value().and_then(|value| same[value].expand()) {
-                    src.set_value(x);
-                }
+    let Program { layout, blocks, instrs, .. } = program;
+    for &instr in layout.iter().flat_map(|&block| &blocks[block].instrs) {
+        for src in &mut instrs[instr].srcs {
+            if let Some(x) = src.value().and_then(|value| same[value].expand()) {
+                src.set_value(x);
             }
         }
     }

@@ -171,12 +171,8 @@ fn gather_tests(program: &mut Program, counter: &Counter) {
         out.append(&mut first);
         program.blocks[block].instrs = out;
     }
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        for index in 0..program.blocks[block].instrs.len() {
-            replace_sources(program, program.blocks[block].instrs[index], &same);
-        }
-    }
+    let list: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
+    list.into_iter().for_each(|instr| replace_sources(program, instr, &same));
 }
 
 /// The general register that an instruction compares with 0 to compute a predicate, and the predicate.

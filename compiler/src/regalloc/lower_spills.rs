@@ -39,24 +39,15 @@ const fn is_macro(opcode: Opcode) -> bool {
 /// # Errors
 /// If the program is malformed.
 pub fn run(program: &mut Program) -> Result<(), Error> {
-    let mut out = Vec::new();
-    for position in 0..program.layout.len() {
-        let block = program.layout[position];
-        if !program.blocks[block].instrs.iter().any(|&instr| is_macro(program.instrs[instr].opcode)) {
-            continue;
+    let mut lowered = Ok(());
+    program.rewrite_lists(|program, instr, out| {
+        if !is_macro(program.instrs[instr].opcode) {
+            out.push(instr);
+        } else if lowered.is_ok() {
+            lowered = lower(program, instr, out);
         }
-        let list = std::mem::take(&mut program.blocks[block].instrs);
-        out.clear();
-        for &instr in &list {
-            if is_macro(program.instrs[instr].opcode) {
-                lower(program, instr, &mut out)?;
-            } else {
-                out.push(instr);
-            }
-        }
-        program.blocks[block].instrs = out.clone();
-    }
-    Ok(())
+    });
+    lowered
 }
 
 /// A decoded spill or reload.

@@ -9,7 +9,7 @@
 //! accesses for each register, then the next one. Of all these plans, that with the fewest accesses to scratch memory
 //! is taken, those of spilled scalars included. With the least limit all arrays are spilled.
 
-use super::array_ranges::{self, ArrayRanges, Indices};
+use super::array_ranges;
 use super::pressure::{Point, Pressure};
 use super::spill::own_scratch_bytes;
 use super::{Analysed, Carried, Coalescing, Error, RegisterLimit, Spilled};
@@ -195,8 +195,7 @@ fn live_at_peak(
     carried: &mut Carried,
 ) -> Result<SmallVec<[Array; 4]>, Error> {
     let (Analysed { analysis, .. }, program) = carried.analysis(program, target, coalescing)?;
-    let order = &analysis.liveness.order;
-    let (ranges, indices) = (ArrayRanges::new(program, order)?, Indices::new(program, order));
+    let (ranges, indices) = (&analysis.arrays, &analysis.indices);
     let mut peak: (u32, u32) = (0, 0);
     analysis.walk(program, |point, _, Pressure { full, half, .. }| {
         let at = match point {

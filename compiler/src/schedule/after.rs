@@ -20,7 +20,7 @@ use super::position_of_least;
 use crate::delays::latency::{Latency, Sync, Timing};
 use crate::delays::nops::{Reads, Scoreboard, Writes};
 use crate::ir3::opcode::Effect;
-use crate::ir3::register_set::RegisterSet;
+use crate::ir3::register_set::{RegisterSet, Word, list_instr, lists_meet};
 use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, WriteMask};
 use crate::target::Target;
 use std::cmp::Reverse;
@@ -36,6 +36,9 @@ const SHORT: u32 = 3;
 /// The slots after which a texture, load or special function has usually read its operands.
 const READ: u32 = 2;
 
+/// The expected number of words in which an instruction has registers.
+const WORDS: usize = 4;
+
 /// The index of waits with `(ss)`. That of `(sy)` is 1.
 const SS: usize = 0;
 
@@ -48,6 +51,7 @@ pub fn run(program: &mut Program, target: &Target) {
         target,
         board: Scoreboard::new(program, target),
         nodes: Vec::with_capacity(longest),
+        registers: Vec::with_capacity(WORDS * longest),
         graph: Conflicts::new(program, longest),
         ready: BinaryHeap::with_capacity(longest),
         window: Vec::with_capacity(WINDOW),
@@ -67,8 +71,10 @@ pub fn run(program: &mut Program, target: &Target) {
 struct Node {
     instr: Instr,
     opcode: Opcode,
-    reads: RegisterSet,
-    writes: RegisterSet,
+    /// The registers that it reads, up to `middle`, and those that it writes, in [`Scheduler::registers`].
+    start: u32,
+    middle: u32,
+    end: u32,
     /// The reads and the writes in the form of the scoreboard.
     on_board: Reads,
     results: Writes,
@@ -80,6 +86,16 @@ struct Node {
     height: u32,
     kind: Sync,
     timing: Timing,
+}
+
+impl Node {
+    fn reads<'r>(&self, registers: &'r [Word]) -> &'r [Word] {
+        &registers[self.start as usize..self.middle as usize]
+    }
+
+    fn writes<'r>(&self, registers: &'r [Word]) -> &'r [Word] {
+        &registers[self.middle as usize..self.end as usize]
+    }
 }
 
 /// The properties of an instruction that decide which one is next, besides its waits.
@@ -151,12 +167,11 @@ struct Expected {
 
 impl Expected {
     /// The kinds of results, `(ss)` and `(sy)`, that an instruction waits for, until [`Expected::issue`] adds another.
-    fn kinds(&self, node: &Node) -> [bool; 2] {
+    fn kinds(&self, node: &Node, registers: &[Word]) -> [bool; 2] {
         [0, 1].map(|which| {
             self.ends[which] > self.time
-                && (node.reads.meets(&self.results[which])
-                    || node.writes.meets(&self.results[which])
-                    || which == SS && node.writes.meets(&self.reads))
+                && (self.results[which].meets_list(&registers[node.start as usize..node.end as usize])
+                    || which == SS && self.reads.meets_list(node.writes(registers)))
         })
     }
 
@@ -167,7 +182,7 @@ impl Expected {
     }
 
     /// Issues an instruction after `wait`, in `slots`. Returns true if there is one more result to wait for.
-    fn issue(&mut self, node: &Node, wait: u32, slots: u32) -> bool {
+    fn issue(&mut self, node: &Node, registers: &[Word], wait: u32, slots: u32) -> bool {
         self.time += wait;
         let which = match node.kind {
             Sync::Distance => None,
@@ -184,8 +199,8 @@ impl Expected {
                     self.results[which] = RegisterSet::EMPTY;
                 }
             }
-            self.results[which].add(&node.writes);
-            self.reads.add(&node.reads);
+            self.results[which].add_list(node.writes(registers));
+            self.reads.add_list(node.reads(registers));
             self.ends[SS] = self.ends[SS].max(self.time + slots + READ);
             self.ends[which] = self.ends[which].max(self.time + slots + node.timing.result.soft);
         }
@@ -200,7 +215,7 @@ struct Candidate {
     rank: Rank,
     height: u32,
     /// Its [`key`] without waits.
-    bound: u64,
+    bound: u128,
     /// The cycle from which it needs no nops.
     ready: u32,
     /// The kinds of results that it waits for.
@@ -211,8 +226,9 @@ struct Scheduler<'a> {
     program: &'a Program,
     target: &'a Target,
     board: Scoreboard<'a>,
-    /// The instructions of the block.
+    /// The instructions of the block, and their registers.
     nodes: Vec<Node>,
+    registers: Vec<Word>,
     /// Between the instructions of the region.
     graph: Conflicts,
     /// Ready nodes of the region, first in the code first, and those of them that are compared.
@@ -231,6 +247,7 @@ impl Scheduler<'_> {
             return None;
         }
         self.nodes.clear();
+        self.registers.clear();
         for &instr in list {
             let node = self.node(instr);
             self.nodes.push(node);
@@ -262,8 +279,8 @@ impl Scheduler<'_> {
         for at in order.clone() {
             let node = &self.nodes[at];
             if !node.opcode.is_meta() {
-                let kinds = expected.kinds(node);
-                issue(&mut self.board, &mut expected, node, kinds);
+                let kinds = expected.kinds(node, &self.registers);
+                issue(&mut self.board, &mut expected, node, &self.registers, kinds);
             }
         }
         let reads_varying = |at: usize| self.nodes[at].rank == Rank::Varying;
@@ -271,9 +288,10 @@ impl Scheduler<'_> {
         (expected.time, order.rposition(reads_varying))
     }
 
-    fn node(&self, instr: Instr) -> Node {
-        let (program, target, data) = (self.program, self.target, &self.program.instrs[instr]);
-        let [reads, writes] = RegisterSet::of_instr(program, target, data);
+    fn node(&mut self, instr: Instr) -> Node {
+        let (target, data) = (self.target, &self.program.instrs[instr]);
+        let start = self.registers.len() as u32;
+        let [middle, end] = list_instr(self.program, target, data, &mut self.registers).map(|at| at as u32);
         // Stores are read from later, too.
         let stores = matches!(data.opcode.info().effect, Effect::Store | Effect::StoreAny | Effect::StoreConsts);
         let timing = Timing::of(data, target);
@@ -290,8 +308,9 @@ impl Scheduler<'_> {
         Node {
             instr,
             opcode: data.opcode,
-            reads,
-            writes,
+            start,
+            middle,
+            end,
             on_board: self.board.reads(data),
             results: self.board.writes(data, timing.slots),
             rank,
@@ -305,10 +324,10 @@ impl Scheduler<'_> {
 
     /// Appends a region without fences in its new order. Positions are those in the block.
     fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
-        let Self { program, target, board, nodes, graph, ready, window, .. } = self;
+        let Self { program, target, board, nodes, registers, graph, ready, window, .. } = self;
         let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
         let (nodes, following) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
-        build(program, target, nodes, following, graph);
+        build(program, target, nodes, following, registers, graph);
         board.restart();
         let mut expected = Expected::default();
         let is_ordered =
@@ -318,21 +337,22 @@ impl Scheduler<'_> {
             while window.len() < WINDOW {
                 let Some(Reverse(at)) = ready.pop() else { break };
                 let node = &nodes[at as usize];
-                let (kinds, ready) = (expected.kinds(node), board.ready_at(&node.on_board));
+                let (kinds, ready) = (expected.kinds(node, registers), board.ready_at(&node.on_board));
                 let (rank, height) = (node.rank, node.height);
-                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0), ready, kinds });
+                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0, at), ready, kinds });
             }
             let cycle = board.cycle();
             let key_now = |candidate: &Candidate| {
                 let nops = candidate.ready.saturating_sub(cycle);
-                (key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds)), candidate.node)
+                key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds), candidate.node)
             };
-            let bound = |candidate: &Candidate| (candidate.bound, candidate.node);
-            let Some(at) = position_of_least(window, bound, key_now) else { break };
+            let Some(at) = position_of_least(window, |candidate| candidate.bound, key_now) else { break };
             let Candidate { node: at, kinds, .. } = window.swap_remove(at);
             let node = &nodes[at as usize];
-            if issue(board, &mut expected, node, kinds) {
-                window.iter_mut().for_each(|other| other.kinds = expected.kinds(&nodes[other.node as usize]));
+            if issue(board, &mut expected, node, registers, kinds) {
+                window
+                    .iter_mut()
+                    .for_each(|other| other.kinds = expected.kinds(&nodes[other.node as usize], registers));
             }
             if !is_ordered {
                 window.iter_mut().for_each(|other| other.ready = board.ready_at(&nodes[other.node as usize].on_board));
@@ -350,17 +370,23 @@ impl Scheduler<'_> {
 }
 
 /// Issues an instruction that waits for these kinds of results; returns true if others wait for other results now.
-fn issue(board: &mut Scoreboard<'_>, expected: &mut Expected, node: &Node, kinds: [bool; 2]) -> bool {
+fn issue(
+    board: &mut Scoreboard<'_>,
+    expected: &mut Expected,
+    node: &Node,
+    registers: &[Word],
+    kinds: [bool; 2],
+) -> bool {
     let start = board.cycle();
     let nops = board.delay(&node.on_board);
     board.issue_after(&node.results, nops);
     let wait = expected.wait(kinds).max(nops);
-    expected.issue(node, wait, board.cycle() - start - nops)
+    expected.issue(node, registers, wait, board.cycle() - start - nops)
 }
 
-/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next, of equal
-/// ones the first in the code. It is made of a class, a short wait, and the height, the highest first.
-fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
+/// The priority of an instruction that needs `nops` and otherwise has to wait for `wait`; the least is next. It is made
+/// of a class, a short wait, the height, the highest first, and the position in the code.
+fn key(rank: Rank, height: u32, nops: u32, wait: u32, node: u32) -> u128 {
     let wait = nops.max(wait);
     let (class, wait) = match rank {
         Rank::Varying => (0, 0),
@@ -369,7 +395,7 @@ fn key(rank: Rank, height: u32, nops: u32, wait: u32) -> u64 {
         _ if wait <= SHORT => (3, wait),
         _ => (4, 0),
     };
-    u64::from(class << 2 | wait) << 32 | u64::from(!height)
+    u128::from(class << 2 | wait) << 64 | u128::from(u64::from(!height) << 32 | u64::from(node))
 }
 
 /// Returns true if an instruction stays between its neighbours.
@@ -379,23 +405,32 @@ fn is_fixed(program: &Program, instr: Instr) -> bool {
 }
 
 /// Builds the graph of a region, which the instructions `following` follow.
-fn build(program: &Program, target: &Target, nodes: &mut [Node], following: &[Node], graph: &mut Conflicts) {
+fn build(
+    program: &Program,
+    target: &Target,
+    nodes: &mut [Node],
+    following: &[Node],
+    registers: &[Word],
+    graph: &mut Conflicts,
+) {
     graph.begin();
     for node in &*nodes {
-        graph.add(node.instr, &program.instrs[node.instr], &node.reads, &node.writes, target);
+        let (reads, writes) = (node.reads(registers), node.writes(registers));
+        graph.add(node.instr, &program.instrs[node.instr], reads, writes, target);
     }
     for &(_, to) in graph.finish() {
         nodes[to as usize].waits_for += 1;
     }
     for at in (0..nodes.len()).rev() {
         let node = &nodes[at];
+        let writes = node.writes(registers);
+        let latency = |later: &Node| latency(program, target, node, writes, later);
         let below = graph.successors(at).iter().map(|&to| {
             let later = &nodes[to as usize];
-            let is_result = node.writes.meets(&later.reads);
-            later.height + if is_result { latency(program, target, node, later) } else { 0 }
+            later.height + if lists_meet(writes, later.reads(registers)) { latency(later) } else { 0 }
         });
-        let readers = following.iter().filter(|later| node.writes.meets(&later.reads));
-        let at_end = readers.map(|later| latency(program, target, node, later)).max().unwrap_or(0);
+        let readers = following.iter().filter(|later| lists_meet(writes, later.reads(registers)));
+        let at_end = readers.map(latency).max().unwrap_or(0);
         // A predicate is often read first in the next block.
         let dsts = &program.instrs[node.instr].dsts;
         let is_predicate = dsts.iter().any(|dst| dst.class.file == RegFile::Predicate);
@@ -404,12 +439,12 @@ fn build(program: &Program, target: &Target, nodes: &mut [Node], following: &[No
     }
 }
 
-/// The expected time from an instruction to one that reads its result, which is in `from.writes` and in `to.reads`.
-fn latency(program: &Program, target: &Target, from: &Node, to: &Node) -> u32 {
+/// The expected time from an instruction, which writes the registers `writes`, to one that reads its result.
+fn latency(program: &Program, target: &Target, from: &Node, writes: &[Word], to: &Node) -> u32 {
     let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
     // It reads the result, so that of several sources the last one need not be looked at.
     let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
-    let reads = |&index: &usize| from.writes.meets_src(program, target, &consumer.srcs[index]);
+    let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets_list(writes);
     let index = (0..last).find(reads).unwrap_or(last);
     Latency::between((producer, &from.timing), (consumer, &to.timing), index, target).soft
 }

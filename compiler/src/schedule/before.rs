@@ -100,11 +100,14 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let mut best: Option<Schedule> = None;
     let most = limits.last().map_or(need, |last| last.1);
     let relaxed_limit = relaxed_limit(&work, target, most, files).filter(|_| rules.occupancy);
-    for (is_tight, limit) in limits {
+    let mut within = |is_tight, limit: Units| {
         (scheduler.is_tight, scheduler.limit) = (is_tight, limit);
-        let Some((slots, time)) = scheduler.program(program, &blocks) else { continue };
+        let (slots, time) = scheduler.program(program, &blocks)?;
         let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-        let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
+        Some(Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves })
+    };
+    for (is_tight, limit) in limits {
+        let Some(next) = within(is_tight, limit) else { continue };
         best = Some(match best {
             Some(tight) if tight.waves_pay_for_slots(&next) => tight,
             _ => next,
@@ -112,15 +115,10 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     }
     if let (Some(limit), Some(now)) = (relaxed_limit, &best)
         && now.waits_much()
+        && let Some(next) = within(false, limit)
+        && !now.waves_pay_for_time(&next)
     {
-        (scheduler.is_tight, scheduler.limit) = (false, limit);
-        if let Some((slots, time)) = scheduler.program(program, &blocks) {
-            let waves = target.occupancy(&work, limit[0].div_ceil(8)).waves;
-            let next = Schedule { orders: std::mem::take(&mut scheduler.orders), slots, time, waves };
-            if !now.waves_pay_for_time(&next) {
-                best = Some(next);
-            }
-        }
+        best = Some(next);
     }
     for (block, order) in best.into_iter().flat_map(|best| best.orders) {
         program.blocks[block].instrs = order;
@@ -286,8 +284,8 @@ impl Facts {
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     node: u32,
-    /// The key, without the fields that depend on [`Now`].
-    key: (u64, u64),
+    /// The packed [`Key`], without the fields that depend on [`Now`].
+    key: u128,
     /// Its [`Node::slot`] and [`Node::time`], which are final; 0 if it takes no time.
     slot: u32,
     time: u32,
@@ -429,9 +427,8 @@ impl Scheduler<'_> {
                 self.window.push(candidate);
             }
             let now = self.now();
-            let bound = |candidate: &Candidate| (candidate.key, candidate.node);
-            let key = |candidate: &Candidate| (self.key(candidate, &now), candidate.node);
-            let Some(at) = position_of_least(&self.window, bound, key) else { break };
+            let key = |candidate: &Candidate| self.key(candidate, &now);
+            let Some(at) = position_of_least(&self.window, |candidate| candidate.key, key) else { break };
             let Candidate { node, .. } = self.window.swap_remove(at);
             self.last_readers.clear();
             self.issue(program, stretch, node);
@@ -520,7 +517,7 @@ impl Scheduler<'_> {
         let instr = stretch[node as usize];
         let facts = self.facts[instr];
         if facts.is_first {
-            let key = Key::default().packed();
+            let key = Key { node, ..Key::default() }.packed();
             let (sync, writes_predicate) = (Sync::Distance, false);
             return Candidate { node, key, slot: 0, time: 0, sync, writes_predicate, most: [0; 3] };
         }
@@ -532,21 +529,21 @@ impl Scheduler<'_> {
             no_varying: !facts.reads_varying,
             effect: change.iter().sum::<i32>().signum(),
             height: self.graph.height[node as usize],
+            node,
             ..Key::default()
         };
         let Facts { sync, writes_predicate, .. } = facts;
         Candidate { node, key: key.packed(), slot, time, sync, writes_predicate, most }
     }
 
-    /// The packed [`Key`]; the least is next, of equal ones the first in the code.
-    fn key(&self, candidate: &Candidate, now: &Now) -> (u64, u64) {
+    /// The packed [`Key`]; the least is next.
+    fn key(&self, candidate: &Candidate, now: &Now) -> u128 {
         let Candidate { node, key, slot, time, sync, writes_predicate, most } = candidate;
         let grows = most[0] > now.room[0] || most[1] > now.room[1] || most[2] > now.room[2];
         let first_use = if grows && self.is_tight { self.first_use[*node as usize] } else { 0 };
         let crowded = *writes_predicate && now.predicates_full || now.outstanding_full[*sync as usize];
         let wait = slot.saturating_sub(now.slot).max(time.saturating_sub(now.time));
-        let now = Key { grows, first_use, crowded, wait, ..Key::NOTHING }.packed();
-        (key.0 | now.0, key.1 | now.1)
+        key | Key { grows, first_use, crowded, wait, ..Key::NOTHING }.packed()
     }
 
     /// Returns true if as many results as allowed are outstanding.
@@ -632,6 +629,8 @@ struct Key {
     effect: i32,
     /// The approximate latency of the instructions that depend on it: the longest first.
     height: u32,
+    /// Its position in the region.
+    node: u32,
 }
 
 impl Key {
@@ -645,20 +644,25 @@ impl Key {
         wait: 0,
         effect: -1,
         height: u32::MAX,
+        node: 0,
     };
 
-    /// The key as two numbers, so that few comparisons compare all fields.
-    fn packed(&self) -> (u64, u64) {
+    /// The number of bits of a position, and of a time. No region has so many instructions, nor does one wait so long.
+    const POSITION: u32 = 28;
+    const TIME: u32 = 30;
+
+    /// The key as one number, whose order is that of the fields.
+    fn packed(&self) -> u128 {
         let first = u64::from(self.machine) << 35
             | u64::from(self.grows) << 34
             | u64::from(self.first_use) << 2
             | u64::from(self.crowded) << 1
             | u64::from(self.no_varying);
-        // The effect has two bits: the highest two of 32 bits of waiting time do not fit, and belong to the first
-        // number.
-        let effect = (self.effect + 1) as u64;
-        let wait = u64::from(self.wait);
-        (first << 2 | wait >> 30, wait << 34 | effect << 32 | u64::from(!self.height))
+        let wait = u64::from(self.wait.min((1 << Self::TIME) - 1));
+        let second = wait << (64 - Self::TIME) | ((self.effect + 1) as u64) << 32 | u64::from(!self.height);
+        u128::from(first) << (64 + Self::POSITION)
+            | u128::from(second) << Self::POSITION
+            | u128::from(self.node & ((1 << Self::POSITION) - 1))
     }
 }
 
@@ -678,11 +682,13 @@ mod tests {
             wait: u32::MAX,
             effect: 1,
             height: 0,
+            node: 7,
         };
         let least = Key::NOTHING;
-        assert_eq!(least.packed(), (0, 0));
+        assert_eq!(least.packed(), 0);
         let keys = [
             least,
+            Key { node: 7, ..least },
             Key { height: 0, ..least },
             Key { effect: 0, ..least },
             Key { effect: 1, height: 0, ..least },

@@ -5,7 +5,7 @@
 //! besides. Nodes are positions in a region.
 
 use super::dependencies::{Effects, RESOURCES, Resources, ScheduleRules};
-use crate::ir3::register_set::{RegisterSet, UNITS};
+use crate::ir3::register_set::{UNITS, Word};
 use crate::ir3::{Instr, InstrData, Program, RepeatLink};
 use crate::maps::map_of;
 use crate::target::Target;
@@ -74,13 +74,13 @@ impl Conflicts {
     }
 
     /// Adds the next node, which reads and writes these registers.
-    pub fn add(&mut self, instr: Instr, data: &InstrData, reads: &RegisterSet, writes: &RegisterSet, target: &Target) {
+    pub fn add(&mut self, instr: Instr, data: &InstrData, reads: &[Word], writes: &[Word], target: &Target) {
         let node = self.nodes.len() as u32;
         self.linked.push(0);
-        for unit in reads.units() {
+        for unit in reads.iter().flat_map(|word| word.units()) {
             self.read(unit, node);
         }
-        for unit in writes.units() {
+        for unit in writes.iter().flat_map(|word| word.units()) {
             self.write(unit, node);
         }
         let rules = ScheduleRules { predicates: true, registers: target.num_predicates, occupancy: true };
@@ -174,6 +174,7 @@ impl Conflicts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir3::register_set::list_instr;
     use crate::ir3::text::read;
 
     /// The edges of the first block.
@@ -182,10 +183,9 @@ mod tests {
         graph.begin();
         for &instr in &program.blocks[program.layout[0]].instrs {
             let data = &program.instrs[instr];
-            let (mut reads, mut writes) = (RegisterSet::EMPTY, RegisterSet::EMPTY);
-            data.srcs.iter().for_each(|src| reads.add(&RegisterSet::of_src(&program, target, src)));
-            data.dsts.iter().for_each(|dst| writes.add(&RegisterSet::of_dst(&program, target, dst)));
-            graph.add(instr, data, &reads, &writes, target);
+            let mut list = Vec::new();
+            let [middle, _] = list_instr(&program, target, data, &mut list);
+            graph.add(instr, data, &list[..middle], &list[middle..], target);
         }
         let mut edges = graph.finish().to_vec();
         edges.sort_unstable();

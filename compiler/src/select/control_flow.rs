@@ -16,6 +16,7 @@ use super::context::{Context, Word, words_per_component};
 use super::{alu, intrinsics, memory, outputs, texture};
 use crate::graph;
 use crate::ir3::{Attrs, Block, Opcode, RegClass, Src, Value};
+use crate::maps::map_of;
 use crate::nir::{self, CfNode, Cfg, InstrData, IntrinsicOp, JumpKind};
 use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -54,7 +55,7 @@ pub(super) fn emit(ctx: &mut Context<'_>) -> Result<(), SelectError> {
         ctx,
         cfg,
         reachable,
-        blocks: SecondaryMap::new(),
+        blocks: map_of(function.blocks.len()),
         continue_blocks: SecondaryMap::new(),
         phis: Vec::new(),
         placed: EntitySet::new(),

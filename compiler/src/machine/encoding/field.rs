@@ -63,8 +63,9 @@ impl Bits {
     }
 }
 
+/// The lowest `width` bits, from 1 to 64.
 const fn ones(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+    u64::MAX >> (64 - width)
 }
 
 words! {

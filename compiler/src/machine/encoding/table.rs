@@ -2,8 +2,8 @@
 
 use super::field::{Bits, Field, FieldName, Kind};
 use super::{alu, barrier, flow, memory, moves, texture};
-use crate::ir3::Opcode;
 use crate::ir3::opcode::Role;
+use crate::ir3::{InstrFlags, Opcode};
 use crate::target::Generation;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -78,6 +78,17 @@ pub enum Piece {
     Field(&'static Field),
 }
 
+/// The prefix flags, each with the field that encodes it.
+pub const PREFIX_FLAGS: [(FieldName, InstrFlags); 7] = [
+    (FieldName::Sy, InstrFlags::SY),
+    (FieldName::Ss, InstrFlags::SS),
+    (FieldName::Jp, InstrFlags::JP),
+    (FieldName::Eq, InstrFlags::EQ),
+    (FieldName::Ul, InstrFlags::UL),
+    (FieldName::Sat, InstrFlags::SAT),
+    (FieldName::Ei, InstrFlags::EI),
+];
+
 /// The fields of an encoding by name.
 type FieldsByName = [Option<&'static Field>; FieldName::ALL.len()];
 
@@ -98,6 +109,8 @@ pub struct Encoding {
     pub value: u64,
     /// Their value in new words, with that of fields that are not printed.
     pub template: u64,
+    /// The bits of [`PREFIX_FLAGS`].
+    pub flags: u64,
     /// Generations that have it.
     pub generations: RangeInclusive<Generation>,
     /// The text, as in [`Form::text`].
@@ -179,6 +192,10 @@ impl Encoding {
             mask: !(owned | ignored) | fixed,
             value,
             template: value | always,
+            flags: PREFIX_FLAGS
+                .iter()
+                .filter_map(|&(name, _)| by_name[name as usize])
+                .fold(0, |bits, flag| bits | flag.mask()),
             generations: first..=last,
             text: row.form.text,
             pieces: OnceLock::new(),

@@ -52,7 +52,7 @@ impl Survey {
             position: map_of(program.blocks.len()),
             ops: Vec::new(),
             ranges: map_of(program.blocks.len()),
-            def_block: SecondaryMap::new(),
+            def_block: map_of(program.values.len()),
             wants_first: SecondaryMap::new(),
             any_wants_first: false,
             most_reads: 1,

@@ -91,7 +91,7 @@ struct PredicateAssigner<'a> {
 /// # Errors
 /// If more predicates are live than there are registers, and they cannot be rematerialised.
 pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots: usize) -> Result<Placement, Error> {
-    let blocks = program.blocks.len();
+    let (blocks, values) = (program.blocks.len(), program.values.len());
     let loops = Loops::new(program, &Dominators::new(program, EdgeKind::Logical));
     let next_use = next_use::run(program, &survey.order, &loops, PREDICATES);
     let mut headers = vec![None; loops.count()];
@@ -111,15 +111,15 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
         promises: SecondaryMap::new(),
         occupants: State::default(),
         reads: Vec::new(),
-        next_read: SecondaryMap::new(),
-        noted: SecondaryMap::new(),
+        next_read: map_of(values),
+        noted: map_of(values),
         lists: 0,
         live_out: 0,
         far: SecondaryMap::with_default(NEVER),
         is_unread: SecondaryMap::new(),
         wanted: Vec::new(),
         is_placed: SecondaryMap::new(),
-        home: SecondaryMap::new(),
+        home: map_of(values),
         list: Vec::with_capacity(survey.ops.len() + survey.ops.len() / 4),
     };
     let mut ranges = map_of(blocks);

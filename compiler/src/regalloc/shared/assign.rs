@@ -9,6 +9,7 @@ use super::super::{Error, order};
 use super::elements::{Elements, split_of};
 use super::liveness::Liveness;
 use crate::ir3::{Block, Instr, InstrData, Opcode, OperandFlags, Program, RegFile, SrcOperand, Value};
+use crate::maps::map_of;
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 
@@ -61,9 +62,9 @@ pub fn run(
         units: vec![None; elements.list.len()],
         taken: [None; 64],
         victims: Vec::new(),
-        is_victim: SecondaryMap::new(),
-        cost: SecondaryMap::new(),
-        phi_of: SecondaryMap::new(),
+        is_victim: map_of(program.values.len()),
+        cost: map_of(program.values.len()),
+        phi_of: map_of(program.values.len()),
     };
     walk.weigh();
     let early: Vec<u32> = liveness.live_in(program.entry()).collect();

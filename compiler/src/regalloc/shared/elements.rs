@@ -28,7 +28,7 @@ impl Elements {
     /// Numbers the components; a split of a shared vector has no component of its own.
     pub fn new(program: &Program) -> Self {
         let index = map_of(program.values.len());
-        let mut this = Self { list: Vec::new(), index, whole: SecondaryMap::new() };
+        let mut this = Self { list: Vec::new(), index, whole: map_of(program.values.len()) };
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
             if split_of(program, instr).is_some() {

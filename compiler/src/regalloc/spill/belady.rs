@@ -98,10 +98,10 @@ pub fn run(
         uses: map_of(program.values.len()),
         beyond: map_of(program.values.len()),
         position: 0,
-        visited: SecondaryMap::new(),
+        visited: map_of(program.blocks.len()),
         through: loop_room(program, order, loops, next, capacity, fixed),
         plan: Plan {
-            blocks: SecondaryMap::new(),
+            blocks: map_of(program.blocks.len()),
             memory: map_of(program.values.len()),
             rematerializable: rematerializable(program),
             memory_phis: map_of(program.values.len()),

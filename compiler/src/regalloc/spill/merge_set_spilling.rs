@@ -13,7 +13,7 @@ use super::{fits, neediest};
 use crate::features::{Feature, Features};
 use crate::ir3::{Program, Value};
 use crate::regalloc::pressure::Analysis;
-use crate::regalloc::{Coalescing, Error, RegisterLimit, unsplit};
+use crate::regalloc::{Analysed, Coalescing, Error, RegisterLimit, unsplit};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -36,7 +36,8 @@ pub fn run(
     let mut files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) {
         let mut least = spiller.all_spilled(target.merged_regs);
-        files = super::least_files(&mut least, target, limit, features)?;
+        let minimum = Analysed::new(&mut least, target, Coalescing::of(features))?.pressure;
+        files = super::minimum_files(&minimum, target, limit);
         if now_fits(&files) {
             return Ok(());
         }

@@ -100,20 +100,15 @@ fn unsplit_or_error(program: &Program, target: &Target, limit: RegisterLimit, fe
     }
 }
 
-/// The files of a limit relative to the minimum, which is the need of `least`, with all values spilled.
-fn least_files(
-    least: &mut Program,
-    target: &Target,
-    limit: RegisterLimit,
-    features: Features,
-) -> Result<RegisterFiles, Error> {
+/// The files of a limit relative to the minimum, which is the need of a program with all values spilled.
+fn minimum_files(minimum: &Pressure, target: &Target, limit: RegisterLimit) -> RegisterFiles {
     let mut files = limit.files(target);
     if let RegisterLimit::Minimum(more) = limit {
-        let (more, least) = (u32::from(more), Analysed::new(least, target, Coalescing::of(features))?.pressure);
-        files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
-        files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
+        let more = u32::from(more);
+        files.full = files.full.min(minimum.full.next_multiple_of(2) + 2 * more);
+        files.half = files.half.min(minimum.half + if target.merged_regs { 2 * more } else { more });
     }
-    Ok(files)
+    files
 }
 
 /// Spills until the program fits within the limit. A program that fits is not changed, unless its registers are as few
@@ -142,6 +137,13 @@ pub(crate) fn run(
         carried.analysed = None;
         now = carried.pressure(program, target, Coalescing::of(features))?;
     }
+    // The registers beyond the minimum may suffice, however few the minimum is.
+    if is_minimum
+        && fits(&now, &minimum_files(&Pressure::default(), target, limit))
+        && is_assignable(program, target, limit, features)?
+    {
+        return Ok(());
+    }
     if !features.contains(Feature::PartialSpilling) {
         carried.analysed = None;
         return merge_set_spilling::run(program, target, limit, features, &|files| fits(&now, files));
@@ -164,7 +166,8 @@ pub(crate) fn run(
     };
     let mut least = None;
     if is_minimum {
-        files = least_files(least.insert(within(none)), target, limit, features)?;
+        let minimum = Analysed::new(least.insert(within(none)), target, Coalescing::of(features))?.pressure;
+        files = minimum_files(&minimum, target, limit);
         if fits(&now, &files) && is_assignable(program, target, limit, features)? {
             return Ok(());
         }

@@ -11,7 +11,7 @@ mod texture;
 
 use super::NotAnInstruction;
 use super::field::{FieldName, Half, Kind};
-use super::table::{Encoding, Table};
+use super::table::{Encoding, PREFIX_FLAGS, Table, When};
 use super::widths::{OtherWidth, Said};
 use crate::ir3::{
     Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src,
@@ -88,17 +88,6 @@ pub struct Decoded {
     pub distance: Option<i32>,
 }
 
-/// The prefix flags, each with the field that encodes it.
-const FLAGS: [(FieldName, InstrFlags); 7] = [
-    (FieldName::Sy, InstrFlags::SY),
-    (FieldName::Ss, InstrFlags::SS),
-    (FieldName::Jp, InstrFlags::JP),
-    (FieldName::Eq, InstrFlags::EQ),
-    (FieldName::Ul, InstrFlags::UL),
-    (FieldName::Sat, InstrFlags::SAT),
-    (FieldName::Ei, InstrFlags::EI),
-];
-
 /// Decodes a word of a generation.
 ///
 /// # Errors
@@ -111,8 +100,10 @@ pub fn decode(generation: Generation, word: u64) -> Result<Decoded, DecodeError>
         return Err(DecodeError::NoOpcode { word, name: encoding.name });
     };
     let mut decoder = Decoder { encoding, word, generation, data: InstrData::new(opcode) };
-    for (name, flag) in FLAGS {
-        decoder.data.flags.set(flag, decoder.get(name) != 0);
+    if word & encoding.flags != 0 {
+        for (name, flag) in PREFIX_FLAGS {
+            decoder.data.flags.set(flag, decoder.get(name) != 0);
+        }
     }
     let distance = match opcode.category() {
         Category::Flow => decoder.flow()?,
@@ -355,8 +346,8 @@ impl Encoder<'_> {
         self.word |= 1 << bit;
     }
 
-    /// Returns true if the encoding is for another descriptor mode, or another generation's `resinfo`, than the
-    /// instruction has.
+    /// Returns true if the encoding is for another descriptor mode, another generation's `resinfo`, or a move to other
+    /// registers or between other types, than the instruction has.
     fn is_other_form(&self) -> bool {
         match self.data.opcode.category() {
             Category::Texture => {
@@ -364,6 +355,17 @@ impl Encoder<'_> {
                 let by_mode = matches!(mode, Some(Kind::TextureMode { .. }));
                 self.data.opcode != Opcode::Tcinv
                     && by_mode != (self.flag(InstrFlags::S2EN) || self.flag(InstrFlags::BINDLESS))
+            }
+            Category::Move => {
+                let is_address = |dst: &Dst| dst.class.file == RegFile::Address;
+                self.data.opcode == Opcode::Mov
+                    && self.encoding.field(FieldName::Dst).is_none()
+                    && !self.data.dsts.first().is_some_and(is_address)
+                    || match (self.data.move_types(), self.encoding.when) {
+                        (Some((from, to)), When::SameTypes) => from != to,
+                        (Some((from, to)), When::OtherTypes) => from == to,
+                        _ => false,
+                    }
             }
             _ if self.data.opcode == Opcode::Resinfo => {
                 self.encoding.name.ends_with(".b") != (self.generation >= Generation::A6xx)
@@ -377,8 +379,8 @@ impl Encoder<'_> {
         if self.is_other_form() {
             return self.fail(FieldName::Mode, "another way to find the descriptors");
         }
-        for (name, flag) in FLAGS {
-            if data.flags.contains(flag) {
+        if !data.flags.is_empty() {
+            for (name, _) in PREFIX_FLAGS.into_iter().filter(|&(_, flag)| data.flags.contains(flag)) {
                 self.put(name, 1)?;
             }
         }

@@ -325,6 +325,13 @@ impl Counter {
         self.skip.has(arm)
     }
 
+    /// The counts that were added to those of an earlier state of the same compilation.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let counts = std::array::from_fn(|arm| Cell::new(self.counts[arm].get() - earlier.counts[arm].get()));
+        Self { counts, skip: self.skip }
+    }
+
     /// The arms that were counted, and their counts.
     pub fn counts(&self) -> impl Iterator<Item = (Arm, u32)> {
         TABLE.iter().zip(&self.counts).map(|(info, count)| (info.arm, count.get())).filter(|&(_, count)| count > 0)

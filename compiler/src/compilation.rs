@@ -7,7 +7,7 @@
 
 use crate::arms::Counter;
 use crate::i965::vec4;
-use crate::pipeline::{self, Change, CompileError, Context, Options, Stage};
+use crate::pipeline::{self, Change, CompileError, Context, Options, RegisterLimit, Stage};
 use crate::regalloc::Carried;
 use crate::target::{Backend, Target};
 use crate::{ir3, nir};
@@ -49,7 +49,7 @@ pub struct Step {
 }
 
 /// The current program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Current {
     Nir,
     Vec4(Box<vec4::Program>),
@@ -91,11 +91,40 @@ impl<'s, 'h> Compilation<'s, 'h> {
         }
     }
 
-    /// Sets a hook, which is called after each stage.
+    /// Sets a hook, which is called after each stage from now on.
     #[must_use]
-    pub fn with_hook(mut self, hook: Option<Hook<'h>>) -> Self {
-        self.hook = hook;
-        self
+    pub fn with_hook<'g>(self, hook: Option<Hook<'g>>) -> Compilation<'s, 'g> {
+        let Self { target, options, shader, program, stages, last, counter, carried, hook: _ } = self;
+        Compilation { target, options, shader, program, stages, last, counter, carried, hook }
+    }
+
+    /// A copy of this compilation that continues with another register limit, and without a hook. `None` if a stage that
+    /// ran may depend on the limit: the result is the one of a compilation that had this limit from its start.
+    pub fn with_limit<'g>(&self, registers: RegisterLimit) -> Option<Compilation<'s, 'g>> {
+        if self.last.is_some_and(|last| Stage::every().any(|stage| stage <= last && self.reads_limit(stage, registers)))
+        {
+            return None;
+        }
+        Some(Compilation {
+            target: self.target,
+            options: Options { registers, ..self.options },
+            shader: self.shader.clone(),
+            program: self.program.clone(),
+            stages: self.stages.clone(),
+            last: self.last,
+            counter: self.counter.clone(),
+            carried: RefCell::default(),
+            hook: None,
+        })
+    }
+
+    /// Returns true if the next stage may have another result with another register limit.
+    pub fn next_reads_limit(&self, registers: RegisterLimit) -> bool {
+        self.next_stage().is_some_and(|stage| self.reads_limit(stage, registers))
+    }
+
+    fn reads_limit(&self, stage: Stage, registers: RegisterLimit) -> bool {
+        self.options.runs(stage) && stage.reads_limit(&self.target, [self.options.registers, registers])
     }
 
     /// The current program.
@@ -325,6 +354,30 @@ impl main {
         assert_eq!(change(Stage::Saturation), Some(Change::Something));
         assert_eq!(change(Stage::Predication), Some(Change::Nothing));
         assert_eq!(seen, stages);
+    }
+
+    /// A copy with another limit compiles to the program of a compilation with this limit, from each stage before which
+    /// it can be made.
+    #[test]
+    fn copies_have_the_results_of_their_limits() {
+        let shader = nir::text::read(SHADER).expect("a shader");
+        let limits = [RegisterLimit::Target, RegisterLimit::Registers(8), RegisterLimit::Minimum(0)];
+        for target in ["a420", "a540", "a660", "a750"].map(|name| Target::by_name(name).expect("a GPU")) {
+            for (first, other) in limits.into_iter().flat_map(|first| limits.map(|other| (first, other))) {
+                let options = |registers| Options { registers, ..Options::default() };
+                let expected = Compilation::new(&shader, &target, &options(other)).finish();
+                let mut compilation = Compilation::new(&shader, &target, &options(first));
+                let mut is_shared = true;
+                while let Some(stage) = compilation.next_stage() {
+                    let copy = compilation.with_limit(other);
+                    assert_eq!(copy.is_some(), is_shared, "{stage}");
+                    assert!(copy.is_none_or(|copy| copy.finish() == expected), "{target}, {other}, from {stage}");
+                    is_shared &= !compilation.next_reads_limit(other);
+                    compilation.step().expect("a stage").expect("it compiles");
+                }
+                assert_eq!(is_shared, first == other, "{target}, {first}, {other}");
+            }
+        }
     }
 
     #[test]

@@ -74,6 +74,16 @@ impl Stage {
         self >= Self::Legalize
     }
 
+    /// Returns true if the stage may have another result with the other of two register limits.
+    pub fn reads_limit(self, target: &Target, limits: [RegisterLimit; 2]) -> bool {
+        let [one, other] = limits;
+        match self {
+            Self::Schedule | Self::SharedRegisters => one.files(target) != other.files(target),
+            Self::SpillArrays | Self::Spill | Self::RegisterAllocation => one != other,
+            _ => false,
+        }
+    }
+
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::every().find(|stage| stage.name() == name)

@@ -86,7 +86,7 @@ impl Victim<'_> {
         ProgramEnvs::new(self.shader, SEED).first(runs).chunks(16).any(|envs| {
             let mut change = |stage: Stage, program: &mut ir3::Program| plant.apply(stage, program);
             let Ok(source) = checker.source_outcomes(self.shader, envs) else { return false };
-            matches!(checker.ends(self.shader, &source, Some(&mut change)).0, Ends::Differ(_))
+            matches!(checker.ends(self.shader, &source, Some(&mut change)), Ends::Differ(_))
         })
     }
 

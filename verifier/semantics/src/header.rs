@@ -247,8 +247,15 @@ impl Header {
     fn of_ir3(program: &ir3::Program) -> Self {
         use Opcode::{Ldl, Ldlw, Ldp, ReloadMacro, SpillMacro, Stl, Stlw, Stp};
         let is_said = program.stage.is_some();
-        let has =
-            |wanted: &[Opcode]| program.iter_instrs().any(|(_, instr)| wanted.contains(&program.instrs[instr].opcode));
+        let memory = [Ldl, Ldlw, Stl, Stlw, Ldp, Stp, SpillMacro, ReloadMacro];
+        let mut accesses = [false; 8];
+        for (_, instr) in program.iter_instrs() {
+            let opcode = program.instrs[instr].opcode;
+            if let Some(at) = memory.iter().position(|&access| access == opcode) {
+                accesses[at] = true;
+            }
+        }
+        let has = |wanted: Opcode| memory.iter().zip(accesses).any(|(&opcode, found)| found && opcode == wanted);
         let said = if program.layout.iter().any(|&block| program.blocks[block].reconvergence_point) {
             Reconvergence::Marked
         } else {
@@ -263,11 +270,11 @@ impl Header {
             workgroup: program.workgroup_size.map(|size| Workgroup::Fixed(size.map(u32::from))),
             shared: is_said.then_some(program.shared_size),
             scratch: is_said.then_some(program.scratch_size),
-            accesses_scratch: has(&[Ldp, Stp, SpillMacro, ReloadMacro]),
+            accesses_scratch: [Ldp, Stp, SpillMacro, ReloadMacro].into_iter().any(has),
             reconvergence: said,
             outputs: is_said.then(|| Outputs::of(program)),
             local: [[Ldl, Ldlw], [Stl, Stlw]].map(|opcodes| {
-                let found = opcodes.into_iter().filter(|&opcode| has(&[opcode])).map(Opcode::name);
+                let found = opcodes.into_iter().filter(|&opcode| has(opcode)).map(Opcode::name);
                 Some(found.collect::<Vec<_>>().join(" and ")).filter(|names| !names.is_empty())
             }),
             registers: registers(program),

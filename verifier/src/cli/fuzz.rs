@@ -13,6 +13,7 @@ use crate::values;
 use crate::vulkan::{self, VulkanArgs};
 use crate::{Format, Fuel, Guarding, Jobs, Planted, Stages, given, interrupt, output};
 use clap::Args;
+use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
 use ir3_harness::campaigns::code::CodeFailure;
 use ir3_harness::campaigns::counts::Counts;
@@ -139,6 +140,8 @@ pub fn exit_of(counts: &Counts) -> Exit {
 #[derive(Serialize)]
 struct Rates {
     programs_per_second: f64,
+    compilations: u64,
+    compilations_per_second: f64,
     instructions_per_second: f64,
     generate_instructions_per_second: f64,
     compile_instructions_per_second: f64,
@@ -159,6 +162,8 @@ impl Rates {
         let share = |n: u64, of: u64| n as f64 / of.max(1) as f64;
         Self {
             programs_per_second: per(counts.summary.programs, counts.total()),
+            compilations: counts.compilations,
+            compilations_per_second: per(counts.compilations, counts.total()),
             instructions_per_second: per(counts.instructions, counts.total()),
             generate_instructions_per_second: per(counts.instructions, counts.generate),
             compile_instructions_per_second: per(counts.instructions, counts.compile),
@@ -166,7 +171,7 @@ impl Rates {
             rejected: share(counts.rejected, counts.summary.programs),
             vacuous: share(counts.vacuous_runs, counts.runs),
             unfinished: share(counts.unfinished_runs, counts.runs),
-            spilled: share(counts.spilled, counts.summary.programs),
+            spilled: share(counts.spilled, counts.compilations),
             stp: counts.spills.stores,
             ldp: counts.spills.loads,
             end_to_end: counts.end_to_end,
@@ -182,6 +187,7 @@ struct Found<'a> {
     gpu: &'static str,
     profile: String,
     seed: u64,
+    registers: String,
     stage: &'static str,
     failure: String,
     message: &'a str,
@@ -445,7 +451,7 @@ impl Fuzz {
     /// The form in which a failure is written: a case, or the text of a failing program that was not generated from
     /// nir.
     fn kept(&self, campaign: &Campaign, finding: &WorkerFinding) -> Result<Kept, Lost> {
-        let Drawn { target, profile, seed, is_code, .. } = finding.origin(campaign);
+        let Drawn { target, profile, seed, registers, is_code, .. } = finding.origin(campaign);
         let gpu = target.name;
         if is_code && finding.died.is_none() {
             let failure = campaign.code_failure(finding.number, self.reducing.wanted().is_some());
@@ -455,7 +461,8 @@ impl Fuzz {
         }
         let case = match &finding.died {
             None => {
-                campaign.case_of(finding.number, finding.env.as_ref()).ok_or(Lost::Passed { gpu, profile, seed })?
+                let case = campaign.case_of(finding.number, registers, finding.env.as_ref());
+                case.ok_or(Lost::Passed { gpu, profile, seed })?
             }
             Some(why) => {
                 let died = || Lost::Died { gpu, profile, seed, why: why.clone() };
@@ -494,7 +501,7 @@ enum Kept {
 /// Prints a finding and the path of its file, if it could be written.
 fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: &Kept, folder: Option<&Path>) {
     let number = finding.number;
-    let Drawn { target, profile, seed, .. } = finding.origin(campaign);
+    let Drawn { target, profile, seed, registers, .. } = finding.origin(campaign);
     let (kind, stage, failure, message) = match kept {
         Kept::Bundle(case) => {
             let symptom = &case.symptom;
@@ -513,6 +520,7 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: 
                 gpu: target.name,
                 profile: profile.to_string(),
                 seed,
+                registers: registers.to_string(),
                 stage: stage.name(),
                 failure,
                 message,
@@ -520,8 +528,14 @@ fn announce(format: Format, campaign: &Campaign, finding: &WorkerFinding, kept: 
             },
         ),
         _ => {
+            let limit = match kept {
+                Kept::Bundle(case) if case.options.registers != RegisterLimit::Target => {
+                    format!(", --max-registers {}", case.options.registers)
+                }
+                _ => String::new(),
+            };
             output::line(&format!(
-                "{kind}: program {number} ({profile}, {}, seed {seed}), stage {stage}: {message}",
+                "{kind}: program {number} ({profile}, {}, seed {seed}{limit}), stage {stage}: {message}",
                 target.name
             ));
             if let Some(folder) = folder {
@@ -538,11 +552,13 @@ pub fn print(format: Format, counts: &Counts, unknown: &UnknownPrograms) {
         Format::Json => output::json("rates", &rates),
         _ => {
             output::line(&format!(
-                "{} programs of {} instructions; per CPU second: {:.0} programs, {:.0} k instructions \
-                 (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
+                "{} programs of {} instructions, {} compilations; per CPU second: {:.0} programs, {:.0} compilations, \
+                 {:.0} k instructions (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
                 counts.summary.programs,
                 counts.instructions,
+                counts.compilations,
                 rates.programs_per_second,
+                rates.compilations_per_second,
                 rates.instructions_per_second / 1e3,
                 rates.generate_instructions_per_second / 1e3,
                 rates.compile_instructions_per_second / 1e3,
@@ -561,7 +577,7 @@ pub fn print(format: Format, counts: &Counts, unknown: &UnknownPrograms) {
             ));
             if counts.spilled > 0 {
                 output::line(&format!(
-                    "spilled {:.1} % of programs, {} stp and {} ldp",
+                    "spilled {:.1} % of compilations, {} stp and {} ldp",
                     rates.spilled * 100.0,
                     rates.stp,
                     rates.ldp

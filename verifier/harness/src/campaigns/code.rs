@@ -163,7 +163,8 @@ impl Campaign {
         let &Drawn { target, profile, seed, registers, .. } = drawn;
         let mut verification = self.test_code(code, seed);
         verification.times.run = verification.boundaries.iter().map(|row| row.time).sum();
-        counts.count(number, code.instructions(), Duration::ZERO, &verification);
+        counts.count_program(code.instructions(), Duration::ZERO);
+        counts.count(number, code.instructions(), &verification);
         let failed = failure(&verification).is_some();
         let unknown = if failed { Vec::new() } else { unknown_boundaries(&verification) };
         if failed || !unknown.is_empty() {

@@ -10,6 +10,12 @@ use std::time::Duration;
 pub struct Counts {
     /// The counts of verdicts.
     pub summary: Summary,
+    /// Compilations: a program that is compared end to end may be compiled with several register limits.
+    #[serde(default)]
+    pub compilations: u64,
+    /// Instructions of the generated programs, as often as they are compiled.
+    #[serde(default)]
+    pub compiled_instructions: u64,
     /// Programs that the compiler refused or that were not valid.
     pub rejected: u64,
     /// Programs that agreed end to end, and were not compared at each boundary.
@@ -28,7 +34,7 @@ pub struct Counts {
     /// and the limit is the least that the program needs, or more.
     #[serde(default)]
     pub not_spilled: u64,
-    /// Programs with spilled values.
+    /// Compilations with spilled values.
     pub spilled: u64,
     /// Accesses to spill slots.
     pub spills: Spills,
@@ -51,19 +57,24 @@ impl Counts {
         self.generate + self.compile + self.run + self.prove
     }
 
-    /// Counts a program that agreed end to end. Its times are counted already.
-    pub(super) fn count_ends(&mut self, instructions: usize, generate: Duration, report: &Verification) {
+    /// Counts a generated program.
+    pub(super) fn count_program(&mut self, instructions: usize, generate: Duration) {
         self.summary.programs += 1;
-        self.end_to_end += 1;
         self.instructions += instructions as u64;
         self.generate += generate;
-        self.count_report(report);
+    }
+
+    /// Counts a compilation that agrees end to end. Its times are counted already.
+    pub(super) fn count_ends(&mut self, instructions: usize, report: &Verification) {
+        self.count_report(instructions, report);
         report.boundaries.iter().for_each(|row| self.summary.count(&row.verdict));
         self.summary.seconds = self.total().as_secs_f64();
     }
 
-    fn count_report(&mut self, report: &Verification) {
+    fn count_report(&mut self, instructions: usize, report: &Verification) {
         let source = &report.source;
+        self.compilations += 1;
+        self.compiled_instructions += instructions as u64;
         self.runs += u64::from(source.finished + source.vacuous + source.out_of_fuel);
         self.vacuous_runs += u64::from(source.vacuous);
         self.unfinished_runs += u64::from(source.out_of_fuel);
@@ -74,16 +85,13 @@ impl Counts {
     }
 
     /// Counts the verdicts on the program of a number, at every boundary.
-    pub(super) fn count(&mut self, number: u64, instructions: usize, generate: Duration, verification: &Verification) {
+    pub(super) fn count(&mut self, number: u64, instructions: usize, verification: &Verification) {
         let Verification { boundaries, times, wrong_proofs, .. } = verification;
-        self.summary.programs += 1;
-        self.instructions += instructions as u64;
-        self.generate += generate;
         self.compile += times.compile;
         self.run += times.run;
         self.prove += times.prove;
         self.every_boundary += 1;
-        self.count_report(verification);
+        self.count_report(instructions, verification);
         boundaries.iter().for_each(|boundary| self.summary.count(&boundary.verdict));
         self.wrong_proofs.extend(wrong_proofs.iter().map(|(stage, ..)| (number, *stage)));
         self.summary.seconds = self.total().as_secs_f64();
@@ -100,6 +108,8 @@ impl Counts {
     /// Adds the counts of another part of the same campaign.
     pub fn add(&mut self, other: &Self) {
         self.summary.add(&other.summary);
+        self.compilations += other.compilations;
+        self.compiled_instructions += other.compiled_instructions;
         self.rejected += other.rejected;
         self.end_to_end += other.end_to_end;
         self.every_boundary += other.every_boundary;

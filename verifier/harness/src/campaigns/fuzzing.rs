@@ -10,7 +10,7 @@ use super::coverage::{Coverage, Director};
 use crate::campaigns::shard::Shard;
 use crate::case::{Case, ProgramOrigin};
 use crate::check::{
-    Checker, Ends, EngineKind, Engines, Policy, SourceOutcomes, Unknown, Verdict, Verification, plant_of,
+    Checker, Ends, EndsOfLimits, EngineKind, Engines, Policy, SourceOutcomes, Unknown, Verdict, Verification, plant_of,
 };
 use crate::guard::{self, Setting};
 use cpu_time::ThreadTime;
@@ -115,12 +115,12 @@ const RETRIES: u64 = 16;
 pub enum Boundaries {
     /// All programs.
     All,
-    /// One of sixteen.
+    /// One of 64.
     Sampled,
 }
 
 /// One program of this many is sampled.
-const SAMPLE: u64 = 16;
+const SAMPLE: u64 = 64;
 
 /// One GPU of each generation that the ir3 backend has, and of those with differences that passes look at.
 pub const GPUS: [&str; 8] = ["a306", "a420", "a540", "a618", "a630", "a660", "a730", "a750"];
@@ -188,6 +188,20 @@ impl Limits {
             }
         }
     }
+}
+
+/// One program of this many is compiled with further register limits, in a campaign that draws them by profile.
+const SEVERAL_LIMITS: u64 = 8;
+
+/// The further register limits of a program: some from the fewest registers to all. The one of the program may be among
+/// them.
+fn further_limits(program: u64) -> Vec<RegisterLimit> {
+    let drawn = program_seed(program ^ 0x6675_7274, 0);
+    if !drawn.is_multiple_of(SEVERAL_LIMITS) {
+        return Vec::new();
+    }
+    let few = RegisterLimit::Minimum((drawn / 4096 % 8) as u16);
+    vec![few, RegisterLimit::Minimum(ALL_REGISTERS), RegisterLimit::Target]
 }
 
 /// A program that the campaign reports.
@@ -268,7 +282,7 @@ impl Campaign {
         let retries = (1..=RETRIES).map(|retry| tame(program_seed(seed, retry)));
         let find = || {
             let decoded = interp::nir::Decoded::of_target(shader, target).ok()?;
-            let promised = interp::nir::unaliased(shader);
+            let promised = decoded.unaliased();
             let mut run = |env: &Env| decoded.run(env, env.fuel(), scratch);
             let mut source = |envs: Vec<Env>| {
                 let envs: Vec<Env> = envs.iter().map(|env| env.keeping(&promised)).collect();
@@ -303,27 +317,30 @@ impl Campaign {
     /// The failure that a finding of this campaign shows, as a case. `None` if the program
     /// does not fail when it is run again.
     pub fn case(&self, finding: &Finding<'_>) -> Option<Case> {
-        self.case_of(finding.number, finding.env)
+        self.case_of(finding.number, finding.registers, finding.env)
     }
 
     /// The failure of the program of a number that ended its worker; `None` if the compiler alone does not. The program
     /// is not compiled in this process.
     pub fn stopped_case(&self, number: u64) -> Option<Case> {
         let drawn = self.program(number);
-        let Drawn { target, registers, .. } = drawn;
+        let target = drawn.target;
         let (shader, _) = self.generate(&drawn);
-        let options = Options { registers, ..self.options };
         let plant = self.plant.map(PlantedBug::shared);
-        let limits = guard::guard()?.limits;
-        guard::probe(&shader, &Setting::new(target, options, plant.as_ref(), limits)?)?;
-        self.case_of(number, None)
+        let process = guard::guard()?.limits;
+        let stops = |registers| {
+            let options = Options { registers, ..self.options };
+            guard::probe(&shader, &Setting::new(target, options, plant.as_ref(), process)?)
+        };
+        let limit = self.limits(&drawn).into_iter().find(|&limit| stops(limit).is_some())?;
+        self.case_of(number, limit, None)
     }
 
-    /// The failure of the program of a number, in the environment in which a prover has refuted it, if the runs of the
-    /// campaign did not.
-    pub fn case_of(&self, number: u64, env: Option<&Env>) -> Option<Case> {
+    /// The failure of the program of a number with a register limit, in the environment in which a prover has refuted
+    /// it, if the runs of the campaign did not.
+    pub fn case_of(&self, number: u64, registers: RegisterLimit, env: Option<&Env>) -> Option<Case> {
         let drawn = self.program(number);
-        let Drawn { target, seed, registers, .. } = drawn;
+        let Drawn { target, seed, .. } = drawn;
         let (shader, origin) = self.generate(&drawn);
         let envs = match env {
             Some(env) => vec![env.clone()],
@@ -331,6 +348,16 @@ impl Campaign {
         };
         let options = Options { registers, ..self.options };
         Case::find(shader, target, options, self.plant, &envs, origin)
+    }
+
+    /// The register limits with which a program is compared end to end: the one of the program, and further ones.
+    pub fn limits(&self, drawn: &Drawn) -> Vec<RegisterLimit> {
+        let mut limits = vec![drawn.registers];
+        // A program of a corpus is kept with one limit.
+        if self.registers == Limits::ByProfile && self.corpus.is_none() {
+            limits.extend(further_limits(drawn.seed).into_iter().filter(|&limit| limit != drawn.registers));
+        }
+        limits
     }
 
     /// Returns the program of a number.
@@ -377,12 +404,13 @@ impl Campaign {
         if let Some(program) = drawn.code() {
             return self.check_code(number, &drawn, &program, counts, found);
         }
-        let Drawn { target, profile, seed, registers, .. } = drawn;
+        let Drawn { target, profile, seed, mut registers, .. } = drawn;
         let cpu = ThreadTime::now();
         let (generated, _) = self.generate(&drawn);
         let elapsed = cpu.elapsed();
         checker.retarget(target, Options { registers, ..self.options });
         let shader = &generated;
+        counts.count_program(shader.instruction_count(), elapsed);
         let cpu = ThreadTime::now();
         let source = self.source(seed, shader, &target, checker.scratch());
         counts.run += cpu.elapsed();
@@ -394,17 +422,25 @@ impl Campaign {
         // Programs of other languages run as nir, and have no registers to look at.
         let has_ends = target.backend == Backend::Ir3 && self.engines.kinds == [EngineKind::Interpreter];
         if all_end && !is_sampled && has_ends {
-            let (ends, times) = checker.ends(shader, &source, plant_of(&mut change));
+            let limits = self.limits(&drawn);
+            let EndsOfLimits { ends, times } = checker.ends_of_limits(shader, &source, &limits, plant_of(&mut change));
             counts.compile += times.compile;
             counts.run += times.run;
-            match ends {
-                Ends::Agree(report) => {
-                    counts.count_ends(shader.instruction_count(), elapsed, &report);
-                    return false;
+            let mut is_open = false;
+            for (&limit, ends) in limits.iter().zip(ends) {
+                is_open = !ends.is_pass();
+                registers = limit;
+                match ends {
+                    Ends::Agree(report) => counts.count_ends(shader.instruction_count(), &report),
+                    Ends::Differ(refutation) => differs = Some(refutation),
+                    Ends::Same | Ends::Open => {}
                 }
-                Ends::Differ(refutation) => differs = Some(refutation),
-                Ends::Open => {}
             }
+            if !is_open {
+                counts.end_to_end += 1;
+                return false;
+            }
+            checker.set_registers(registers);
         }
         let plant = plant_of(&mut change);
         let mut verification = checker.verify(shader, plant, &Policy::new(&self.engines), &source.envs);
@@ -412,7 +448,7 @@ impl Campaign {
             // No boundary has this refutation, so add it here.
             verification.add_refutation(*refutation);
         }
-        counts.count(number, shader.instruction_count(), elapsed, &verification);
+        counts.count(number, shader.instruction_count(), &verification);
         let env = verification.failing_env().flatten().cloned();
         let mut unknown = unknown_boundaries(&verification);
         let needs_spilling = unknown.iter().any(|(_, why)| matches!(why, Unknown::NeedsSpilling(_)));
@@ -585,6 +621,34 @@ mod tests {
         }
     }
 
+    /// A failure with a further register limit names it, and is one of that limit when it is compiled again.
+    #[test]
+    fn failures_with_further_limits_are_reproduced() {
+        let plant = planted_bugs::by_name("wrong-slot");
+        let campaign = Campaign {
+            plant,
+            profiles: vec![Profile::Mixed],
+            options: Options::default(),
+            programs: Some(200),
+            ..campaign(&[EngineKind::Interpreter])
+        };
+        let never = AtomicBool::new(false);
+        let mut failed = Vec::new();
+        let mut found = |finding: &Finding<'_>| {
+            let own = campaign.program(finding.number).registers;
+            if finding.failed && finding.registers != own {
+                failed.push((finding.number, own, finding.registers));
+            }
+        };
+        let counts = campaign.run(&never, &mut found, &mut |_| ());
+        assert!(counts.summary.programs == 200 && counts.compilations > 210, "{}", counts.compilations);
+        let &(number, own, registers) = failed.first().expect("a failure with a further limit");
+        assert!(campaign.limits(&campaign.program(number)).contains(&registers));
+        let case = campaign.case_of(number, registers, None).expect("the failure");
+        assert_eq!(case.options.registers, registers);
+        assert!(campaign.case_of(number, own, None).is_none(), "program {number} fails with its own limit, too");
+    }
+
     #[test]
     fn programs_with_unknown_boundaries_are_reported() {
         let never = AtomicBool::new(false);
@@ -687,7 +751,7 @@ impl main {
     fn a_proof_that_a_run_refutes_is_counted() {
         let mut counts = Counts::default();
         let wrong_proofs = vec![(Stage::Fold, EngineKind::Smt, String::new())];
-        counts.count(3, 10, Duration::ZERO, &Verification { wrong_proofs, ..Verification::default() });
+        counts.count(3, 10, &Verification { wrong_proofs, ..Verification::default() });
         assert_eq!(counts.wrong_proofs, [(3, Stage::Fold)]);
     }
 }

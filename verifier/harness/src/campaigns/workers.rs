@@ -38,6 +38,8 @@ pub struct UnknownBoundary {
 pub struct WorkerFinding {
     /// Its number in the campaign.
     pub number: u64,
+    /// The register limit with which it was found, as text; empty if the program ended the worker.
+    pub registers: String,
     /// True if it is a failure.
     pub failed: bool,
     /// Its unknown boundaries, the first of each kind, if it is no failure.
@@ -57,6 +59,7 @@ impl WorkerFinding {
         });
         Self {
             number: finding.number,
+            registers: finding.registers.to_string(),
             failed: finding.failed,
             unknown: unknown.collect(),
             env: finding.env.cloned(),
@@ -64,9 +67,10 @@ impl WorkerFinding {
         }
     }
 
-    /// The GPU, the profile and the seed of the program.
+    /// The GPU, the profile and the seed of the program, and the register limit with which it was found.
     pub fn origin(&self, campaign: &Campaign) -> Drawn {
-        campaign.program(self.number)
+        let drawn = campaign.program(self.number);
+        Drawn { registers: self.registers.parse().unwrap_or(drawn.registers), ..drawn }
     }
 }
 
@@ -230,7 +234,8 @@ pub fn run(
                         let mut shared = lock(&shared);
                         shared.counts.count_death();
                         let died = Some(why);
-                        (shared.found)(&WorkerFinding { number, failed: true, unknown: Vec::new(), env: None, died });
+                        let (registers, unknown) = (String::new(), Vec::new());
+                        (shared.found)(&WorkerFinding { number, registers, failed: true, unknown, env: None, died });
                         stop.fetch_or(!campaign.keep_going, Ordering::Relaxed);
                         left.extend([number + 1..end, reported..number].into_iter().filter(|range| !range.is_empty()));
                     }

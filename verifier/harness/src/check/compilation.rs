@@ -598,7 +598,7 @@ mod tests {
         let (stage, why) = report.crash().expect("a failure");
         assert!(stage == Stage::Schedule && why.message.contains("cannot be run any more"), "{stage}: {why}");
         let outcomes = checker.run_nir(&shader, &envs).expect("it runs");
-        let (ends, _) = checker.ends(&shader, &SourceOutcomes { envs, outcomes }, Some(&mut plant));
+        let ends = checker.ends(&shader, &SourceOutcomes { envs, outcomes }, Some(&mut plant));
         assert!(!matches!(ends, Ends::Agree(_)));
     }
 

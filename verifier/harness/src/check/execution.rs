@@ -8,6 +8,7 @@ use ir3_semantics::environment::memory::OrderedCode;
 use ir3_semantics::interp::filling;
 use ir3_semantics::interp::ir3::machine::{Completion, Machine};
 use ir3_semantics::interp::{self, OperationSite, Outcome, Scratch, Unsupported};
+use ir3_semantics::machine::steps::FinalCode;
 use ir3_semantics::pair::PairFacts;
 use ir3_semantics::vec4;
 
@@ -56,6 +57,14 @@ impl Executable {
                 Self::Machine(Box::new(Machine::of_program(program, target)?), completion)
             }
         })
+    }
+
+    /// Decodes final code for the machine, with results as late as possible.
+    ///
+    /// # Errors
+    /// If an operation is not supported.
+    pub fn of_final(code: FinalCode, target: &Target) -> Result<Self, Unsupported> {
+        Ok(Self::Machine(Box::new(Machine::of_final(code, target)?), Completion::Latest))
     }
 
     /// A promise of another program in nir about its accesses to resources that this one, in nir too, does not make.

@@ -173,6 +173,18 @@ impl<'a> Judge<'a> {
         judgment
     }
 
+    /// Compares a last program of a compilation, decoded already, with the first one. The next comparison begins with
+    /// the first program, too.
+    pub(super) fn judge_end(&mut self, whole: &Boundary<'_>, last: &Executable) -> Verdict {
+        if let Some(difference) = header::difference(whole.before, whole.after) {
+            return refuted(whole, self.envs.first().cloned().unwrap_or_default(), Difference::Header(difference));
+        }
+        let Trail { envs, outcomes, vacuous, .. } = &self.trail;
+        let run = |env: &Env, fuel, scratch: &mut Scratch| last.run(env, fuel, scratch);
+        compare_runs(envs, &mut outcomes.clone(), vacuous, self.scratch, run)
+            .unwrap_or_else(|(at, difference)| refuted(whole, envs[at].clone(), difference))
+    }
+
     /// Judges a boundary by what killed lanes do ([`kills`]). Between texts of ir3 they go on as helper lanes where the
     /// hardware's do; if other instructions depend on the active lanes, both meanings have to agree. After nir, whose
     /// `terminate` ends them, one meaning is enough.

@@ -38,7 +38,7 @@ mod verification;
 pub use boundary::{Boundary, BoundaryKind, Condition, FinalFacts, Origin};
 pub(crate) use compilation::compile_stages;
 pub use compilation::{Checker, Covered, NirPlant, Plant, plant_of};
-pub use ends::{Ends, SourceOutcomes};
+pub use ends::{Ends, EndsOfLimits, SourceOutcomes};
 pub use engine::{
     Answer, COMPILER, Engine, EngineKind, Engines, Interpreter, NO_ENGINE, Registers, contradiction, proofs,
 };

@@ -14,11 +14,10 @@ use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::i965::vec4;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask};
-use ir3_compiler::machine::Code;
 use ir3_compiler::pipeline::{Allocation, CompileError, ErrorKind, Options, Refusal, Stage};
 use ir3_compiler::target::{RegisterFiles, Target};
 use ir3_prove::hazards::{self, Facts, Hazard, HazardKind};
-use ir3_semantics::machine::steps::reads_own_result;
+use ir3_semantics::machine::steps::{FinalCode, reads_own_result};
 
 /// The postconditions of a stage, computed before it runs.
 #[derive(Default)]
@@ -96,22 +95,54 @@ fn broken_ir3(
     terms: &Terms,
     judged: Option<&mut Judged>,
 ) -> Option<String> {
-    let files = || excess(program, target, terms.files.as_ref()?);
-    let rules = || {
-        let violations = validate(program, target, form_after(stage)).err()?;
-        Some(violations.first()?.to_string())
-    };
+    // The most specific one first.
+    if stage < Stage::LowerCopies {
+        let unseen = || unseen::broken(stage, program, target);
+        return broken_allocation(stage, program, target, terms)
+            .or_else(|| invalid(stage, program, target))
+            .or_else(|| illegal(program, target, Extent::All, judged))
+            .or_else(unseen);
+    }
+    broken_machine(stage, program, target, terms, judged).or_else(|| hazard(stage, program, target))
+}
+
+/// Checks the register limit, and the registers of inputs and outputs.
+pub(super) fn broken_allocation(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<String> {
+    let files = terms.files.as_ref().and_then(|allowed| excess(program, target, allowed));
+    files.or_else(|| (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?)
+}
+
+/// Checks all postconditions of the last stage, whose code is decoded.
+pub(super) fn broken_final(
+    stage: Stage,
+    program: &Program,
+    code: &FinalCode,
+    target: &Target,
+    terms: &Terms,
+) -> Option<String> {
+    broken_machine(stage, program, target, terms, None).or_else(|| hazard_of(stage, program, code, target))
+}
+
+/// The postconditions of a stage from the lowering of copies on, without those about time.
+fn broken_machine(
+    stage: Stage,
+    program: &Program,
+    target: &Target,
+    terms: &Terms,
+    judged: Option<&mut Judged>,
+) -> Option<String> {
     // The last stage has read the program back from its words.
     let extent = if stage == Stage::Encode { Extent::Decoded } else { Extent::All };
-    let operands = || illegal(program, target, extent, judged);
-    let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
-    let unseen = || unseen::broken(stage, program, target);
-    // The most specific one first.
-    if stage >= Stage::LowerCopies {
-        rules().or_else(operands).or_else(elsewhere).or_else(unseen).or_else(|| hazard(stage, program, target))
-    } else {
-        files().or_else(elsewhere).or_else(rules).or_else(operands).or_else(unseen)
-    }
+    invalid(stage, program, target)
+        .or_else(|| illegal(program, target, extent, judged))
+        .or_else(|| moved(&terms.given, &given(program)))
+        .or_else(|| unseen::broken(stage, program, target))
+}
+
+/// The first violation of the rules of ir3.
+fn invalid(stage: Stage, program: &Program, target: &Target) -> Option<String> {
+    let violations = validate(program, target, form_after(stage)).err()?;
+    Some(violations.first()?.to_string())
 }
 
 /// Finds a repetition that reads the result of an earlier one of the same instruction: nothing that comes later can
@@ -126,17 +157,27 @@ fn early_repetition(program: &Program, target: &Target) -> Option<String> {
     Some(format!("{instr} (`{opcode}`): a repetition reads a result of an earlier one before it is available"))
 }
 
-/// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
-/// instructions. Hazards that are merely not excluded do not count: runs check that branches marked uniform are
-/// uniform, and the extent of a relative access to constants reaches.
+/// Returns the first hazard of a machine program: of one that is not final, those of repetitions.
 fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     if stage < Stage::Legalize {
         return early_repetition(program, target);
     }
-    let (code, hazards) = match hazards_of(program, true, target) {
-        Ok(found) => found,
-        Err(refusal) => return Some(refusal),
+    match FinalCode::of_program(program, target) {
+        Ok(code) => hazard_of(stage, program, &code, target),
+        Err(refusal) => Some(refusal.to_string()),
+    }
+}
+
+/// Returns the first hazard of a final program, or violation of the machine's other rules about the order of
+/// instructions. Hazards that are merely not excluded do not count: runs check that branches marked uniform are
+/// uniform, and the extent of a relative access to constants reaches.
+fn hazard_of(stage: Stage, program: &Program, code: &FinalCode, target: &Target) -> Option<String> {
+    let facts = Facts { trusts_marks: true, ..Facts::of_program(program) };
+    let hazards = match hazards::check_final(code, &facts, target) {
+        Ok(report) => report.hazards,
+        Err(error) => return Some(error.to_string()),
     };
+    let code = &code.code;
     let is_far = |src: &Src| matches!(src.operand, SrcOperand::ConstRelative(_));
     let is_open = |hazard: &Hazard| match hazard.kind {
         HazardKind::ConstBeforeWrite => code.instrs[hazard.at].data.srcs.iter().any(is_far),
@@ -146,21 +187,6 @@ fn hazard(stage: Stage, program: &Program, target: &Target) -> Option<String> {
     };
     // Mesa's practice is ours.
     hazards.iter().find(|hazard| !is_open(hazard)).map(ToString::to_string)
-}
-
-/// Flattens a final program and checks it for hazards.
-///
-/// # Errors
-/// If it cannot be flattened, or the checker does not support it.
-pub(super) fn hazards_of(
-    program: &Program,
-    trusts_marks: bool,
-    target: &Target,
-) -> Result<(Code, Vec<Hazard>), String> {
-    let code = Code::from_program(program).map_err(|error| error.to_string())?;
-    let facts = Facts { trusts_marks, ..Facts::of_program(program) };
-    let report = hazards::check(&code, &facts, target).map_err(|error| error.to_string())?;
-    Ok((code, report.hazards))
 }
 
 /// The registers of all general inputs and outputs, in layout order.

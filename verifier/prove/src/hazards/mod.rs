@@ -53,7 +53,7 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::machine::{Code, Ip};
 use ir3_compiler::target::Target;
 use ir3_semantics::machine::arrays::ArrayBases;
-use ir3_semantics::machine::steps::Steps;
+use ir3_semantics::machine::steps::{FinalCode, Steps};
 
 /// Facts about a program that are not in its code.
 #[derive(Clone, Debug, Default)]
@@ -124,9 +124,6 @@ impl HazardReport {
 /// # Errors
 /// If the code has an instruction that the checker does not support.
 pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
-    if code.instrs.is_empty() {
-        return Ok(HazardReport::default());
-    }
     let mut steps = Steps::new(code, &facts.arrays, target).map_err(|error| HazardError {
         at: error.at,
         refusal: Refusal::NoRegister { opcode: error.opcode, number: error.number },
@@ -134,14 +131,30 @@ pub fn check(code: &Code, facts: &Facts, target: &Target) -> Result<HazardReport
     if facts.early_preamble == Some(false) {
         steps.steps.iter_mut().for_each(|step| step.early_a1 = false);
     }
-    let (uniform, flow) = uniform::analyze(code, &steps, facts, target)?;
-    let mut report = walk::run(code, &steps, (&flow, &uniform), facts, target)?;
-    walk::positional(code, &steps, facts, target, &mut report.hazards);
+    check_steps(code, &steps, facts, target)
+}
+
+/// Checks a final program of our compiler, without facts about its arrays and its preamble, whose steps are decoded.
+///
+/// # Errors
+/// If the code has an instruction that the checker does not support.
+pub fn check_final(code: &FinalCode, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
+    debug_assert!(facts.early_preamble.is_none(), "the steps do not depend on facts");
+    check_steps(&code.code, &code.steps, facts, target)
+}
+
+fn check_steps(code: &Code, steps: &Steps, facts: &Facts, target: &Target) -> Result<HazardReport, HazardError> {
+    if code.instrs.is_empty() {
+        return Ok(HazardReport::default());
+    }
+    let (uniform, flow) = uniform::analyze(code, steps, facts, target)?;
+    let mut report = walk::run(code, steps, (&flow, &uniform), facts, target)?;
+    walk::positional(code, steps, facts, target, &mut report.hazards);
     walk::reconvergence(code, &flow, facts.branch_stack.unwrap_or(target.branchstack_size), &mut report.hazards);
     report.hazards.sort_by_key(|hazard| hazard.at);
     let marked = facts.marked_uniform.iter().zip(code.instrs.keys()).filter(|(marked, _)| **marked);
     let shown = |ip: Ip| uniform[ip.index()] || !uniform::is_conditional(code.instrs[ip].data.opcode);
     report.not_shown_uniform = marked.map(|(_, ip)| ip).filter(|&ip| !shown(ip)).collect();
-    failure::explain(code, &steps, &flow, &mut report.hazards);
+    failure::explain(code, steps, &flow, &mut report.hazards);
     Ok(report)
 }

@@ -7,9 +7,9 @@ use super::rules::{self, ConstWrite, SourceWait, Unit, Wait};
 use super::units::{self, Piece};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{
-    InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand, WriteMask,
+    InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, WriteMask,
 };
-use ir3_compiler::machine::{Code, CodeInstr, Ip, OutputRegister};
+use ir3_compiler::machine::{Code, CodeError, CodeInstr, Ip, OutputRegister};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -122,6 +122,45 @@ pub struct Steps {
     bits: Vec<Bits>,
     const_words: Vec<Range<u32>>,
     preamble_writes: Option<ConstWords>,
+}
+
+/// Final code with its steps, which the hazard checker and the machine read.
+#[derive(Clone, Debug)]
+pub struct FinalCode {
+    /// The code.
+    pub code: Code,
+    /// Its steps.
+    pub steps: Steps,
+}
+
+/// A program that is not final code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotFinal {
+    /// It has no form as code.
+    #[error("{place}: a program that is not final: {}", .0.what, place = .0.place)]
+    Code(CodeError),
+    /// An operand is no register of the machine.
+    #[error("{at}: `{opcode}`: no register {number}", at = .0.at, opcode = .0.opcode, number = .0.number)]
+    Register(StepError),
+}
+
+impl FinalCode {
+    /// Flattens a final program and decodes its steps.
+    ///
+    /// # Errors
+    /// If the program is not final, or an operand is no register of the machine.
+    pub fn of_program(program: &Program, target: &Target) -> Result<Self, NotFinal> {
+        Self::new(Code::from_program(program).map_err(NotFinal::Code)?, target).map_err(NotFinal::Register)
+    }
+
+    /// Decodes the steps of code.
+    ///
+    /// # Errors
+    /// If an operand is no register of the machine.
+    pub fn new(code: Code, target: &Target) -> Result<Self, StepError> {
+        let steps = Steps::new(&code, &ArrayBases::default(), target)?;
+        Ok(Self { code, steps })
+    }
 }
 
 impl Steps {

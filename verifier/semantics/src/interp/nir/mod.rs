@@ -44,11 +44,10 @@ pub fn unaliased(shader: &Shader) -> BTreeSet<MemoryName> {
         InstrData::Intrinsic(intrinsic) => decode::memory::promises(intrinsic),
         _ => false,
     });
-    match Decoded::new(shader) {
-        _ if !promises => BTreeSet::new(),
-        Ok(decoded) => decoded.code.unaliased.iter().map(|&(name, _)| name).collect(),
-        Err(_) => Space::ALL.map(MemoryName::all).into(),
+    if !promises {
+        return BTreeSet::new();
     }
+    Decoded::new(shader).map_or_else(|_| Space::ALL.map(MemoryName::all).into(), |decoded| decoded.unaliased())
 }
 
 /// A shader, decoded.
@@ -89,6 +88,11 @@ impl Decoded {
     /// The promises that the flags of its accesses make about resources.
     pub fn promises(&self) -> &[String] {
         &self.code.promised
+    }
+
+    /// The memories that it promises to alias no other one, as [`unaliased`].
+    pub fn unaliased(&self) -> BTreeSet<MemoryName> {
+        self.code.unaliased.iter().map(|&(name, _)| name).collect()
     }
 
     /// Returns true if it has a preamble, which one wave of a draw runs.

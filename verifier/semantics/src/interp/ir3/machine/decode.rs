@@ -9,7 +9,7 @@ use crate::interp::Unsupported;
 use crate::machine::steps::Steps;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{Attrs, Block, BlockData, InstrData, InstrFlags, Opcode, Output, Program};
-use ir3_compiler::machine::{Code, Interface, Ip};
+use ir3_compiler::machine::{Code, CodeInstr, Interface, Ip};
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -19,7 +19,7 @@ use std::ops::Range;
 const UNKNOWN_OUTPUTS: u16 = 0x100;
 
 /// Decodes the code; the block of an instruction is the one after its position, and the first has the inputs.
-pub(super) fn decode(code: &Code, steps: &Steps, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
+pub(super) fn decode(code: Code, steps: &Steps, target: &Target) -> Result<(Decoded, RegisterBases), Unsupported> {
     if let Some(at) = lone_half(code.instrs.values().map(|instr| &instr.data)) {
         return Err(lone(format!("l{at}")));
     }
@@ -31,48 +31,47 @@ pub(super) fn decode(code: &Code, steps: &Steps, target: &Target) -> Result<(Dec
     })
 }
 
-fn one_block_each(code: &Code, steps: &Steps) -> Program {
-    let Interface { stage, workgroup_size, shared_size, scratch_size, consts, outputs_at, .. } = &code.interface;
+fn one_block_each(code: Code, steps: &Steps) -> Program {
+    let exchanges = exchanges(&code, steps);
+    let exchanged: Vec<[InstrData; 3]> =
+        exchanges.iter().map(|steps| steps.map(|step| code.instrs[step].data.clone())).collect();
+    let Code { instrs, mut interface } = code;
     let mut program = Program {
-        stage: *stage,
-        workgroup_size: *workgroup_size,
-        shared_size: *shared_size,
-        scratch_size: *scratch_size,
-        outputs: outputs_at.clone(),
-        consts: consts.clone(),
-        instrs: PrimaryMap::with_capacity(
-            code.interface.inputs.len() + code.interface.prefetches.len() + code.instrs.len(),
-        ),
-        blocks: PrimaryMap::with_capacity(code.instrs.len() + 1),
+        stage: interface.stage,
+        workgroup_size: interface.workgroup_size,
+        shared_size: interface.shared_size,
+        scratch_size: interface.scratch_size,
+        outputs: interface.outputs_at.clone(),
+        consts: std::mem::take(&mut interface.consts),
+        instrs: PrimaryMap::with_capacity(interface.inputs.len() + interface.prefetches.len() + instrs.len()),
+        blocks: PrimaryMap::with_capacity(instrs.len() + 1),
         ..Program::default()
     };
-    let blocks: Vec<Block> = (0..=code.instrs.len()).map(|_| program.blocks.push(BlockData::default())).collect();
+    let blocks: Vec<Block> = (0..=instrs.len()).map(|_| program.blocks.push(BlockData::default())).collect();
     program.layout.clone_from(&blocks);
     let push = |program: &mut Program, block: Block, data: InstrData| {
         let instr = program.instrs.push(data);
         program.blocks[block].instrs.push(instr);
     };
-    for input in &code.interface.inputs {
+    for input in &interface.inputs {
         let mut data = InstrData::new(Opcode::Input);
         data.dsts.push(input.dst);
         data.attrs = Attrs::Input(input.input);
         push(&mut program, blocks[0], data);
     }
-    for prefetch in &code.interface.prefetches {
-        push(&mut program, blocks[0], prefetch.clone());
+    for prefetch in std::mem::take(&mut interface.prefetches) {
+        push(&mut program, blocks[0], prefetch);
     }
     if let Some(&first) = blocks.get(1) {
         program.add_edge(blocks[0], 0, first);
     }
-    let exchanges = exchanges(code, steps);
-    for (ip, instr) in &code.instrs {
-        let mut data = instr.data.clone();
+    for (ip, CodeInstr { mut data, target: to }) in instrs {
         let own = blocks[ip.index() + 1];
         let next = blocks.get(ip.index() + 2).copied();
-        let target = instr.target.and_then(|target| blocks.get(target.index() + 1).copied());
+        let target = to.and_then(|target| blocks.get(target.index() + 1).copied());
         let successors = match data.opcode {
             Opcode::End | Opcode::Chmask => {
-                outputs(&mut program, &mut data, &code.interface);
+                outputs(&mut program, &mut data, &interface);
                 [None, None]
             }
             Opcode::Jump => [target, None],
@@ -81,13 +80,10 @@ fn one_block_each(code: &Code, steps: &Steps) -> Program {
             opcode if opcode.is_terminator() && target.is_some() => [target, next],
             _ => [next, None],
         };
-        match exchanges.iter().find_map(|steps| Some((steps, steps.iter().position(|&step| step == ip)?))) {
+        let exchange = exchanges.iter().zip(&exchanged);
+        match exchange.filter_map(|(steps, data)| Some((data, steps.iter().position(|&step| step == ip)?))).next() {
             // The registers change at the last step.
-            Some((steps, 2)) => {
-                for &step in steps {
-                    push(&mut program, own, code.instrs[step].data.clone());
-                }
-            }
+            Some((steps, 2)) => steps.iter().for_each(|data| push(&mut program, own, data.clone())),
             Some(_) => {}
             None => push(&mut program, own, data),
         }

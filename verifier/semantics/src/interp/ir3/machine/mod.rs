@@ -31,9 +31,8 @@ use crate::environment::env::{Env, lanes, nice, nice_float};
 
 use crate::interp::waves::{self, Stop, WaveState};
 use crate::interp::{End, OperationSite, Outcome, Scratch, UndefinedReason};
-use crate::machine::arrays::ArrayBases;
 use crate::machine::rules::Slots;
-use crate::machine::steps::Steps;
+use crate::machine::steps::{FinalCode, NotFinal, StepError, Steps};
 use crate::machine::units::{self, Piece};
 use crate::pair::PairFacts;
 use crate::support::random::hash;
@@ -106,11 +105,21 @@ impl Machine {
     /// # Errors
     /// If it is not final, or as [`Machine::new`].
     pub fn of_program(program: &Program, target: &Target) -> Result<Self, Unsupported> {
-        let code = Code::from_program(program).map_err(|error| Unsupported {
-            what: format!("a program that is not final: {}", error.what),
-            place: error.place,
+        let code = FinalCode::of_program(program, target).map_err(|error| match error {
+            NotFinal::Code(error) => {
+                Unsupported { what: format!("a program that is not final: {}", error.what), place: error.place }
+            }
+            NotFinal::Register(error) => no_register(error),
         })?;
-        Ok(Self { hazards: Hazards::End, ..Self::new(&code, target, Start::Interface)? })
+        Self::of_final(code, target)
+    }
+
+    /// Like [`of_program`](Self::of_program), of code with its steps.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn of_final(code: FinalCode, target: &Target) -> Result<Self, Unsupported> {
+        Ok(Self { hazards: Hazards::End, ..Self::with_steps(code, target, Start::Interface)? })
     }
 
     /// Decodes final code.
@@ -118,26 +127,32 @@ impl Machine {
     /// # Errors
     /// If an instruction is not supported, or the text does not determine its meaning.
     pub fn new(code: &Code, target: &Target, start: Start) -> Result<Self, Unsupported> {
-        let steps = Steps::new(code, &ArrayBases::default(), target).map_err(|error| Unsupported {
-            what: format!("`{}`: no register {}", error.opcode, error.number),
-            place: error.at.to_string(),
-        })?;
+        Self::with_steps(FinalCode::new(code.clone(), target).map_err(no_register)?, target, start)
+    }
+
+    fn with_steps(code: FinalCode, target: &Target, start: Start) -> Result<Self, Unsupported> {
+        let FinalCode { code, steps } = code;
+        let releases = Releases::of(&code, &steps, target);
+        let joins = code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect();
+        let opcodes = code.instrs.values().map(|instr| instr.data.opcode).collect();
+        let relative = code
+            .instrs
+            .iter()
+            .filter(|(_, instr)| relative::is_relative(&instr.data))
+            .map(|(ip, instr)| (ip.index(), instr.data.clone()))
+            .collect();
+        let prefetched = units::prefetched(&code, target);
         let (decoded, bases) = decode::decode(code, &steps, target)?;
         Ok(Self {
             decoded,
-            releases: Releases::of(code, &steps, target),
             steps,
-            joins: code.instrs.values().map(|instr| instr.data.flags.contains(InstrFlags::JP)).collect(),
-            opcodes: code.instrs.values().map(|instr| instr.data.opcode).collect(),
-            relative: code
-                .instrs
-                .iter()
-                .filter(|(_, instr)| relative::is_relative(&instr.data))
-                .map(|(ip, instr)| (ip.index(), instr.data.clone()))
-                .collect(),
+            joins,
+            opcodes,
+            releases,
+            relative,
             target: *target,
             bases,
-            prefetched: units::prefetched(code, target),
+            prefetched,
             branch_stack: target.branchstack_size as usize,
             start,
             hazards: Hazards::Poison,
@@ -184,6 +199,10 @@ impl Machine {
         waves::return_buffers(scratch, memory, other);
         outcome
     }
+}
+
+fn no_register(error: StepError) -> Unsupported {
+    Unsupported { what: format!("`{}`: no register {}", error.opcode, error.number), place: error.at.to_string() }
 }
 
 /// A running wave.

@@ -429,21 +429,25 @@ fn sources<'p>(program: &'p Program, target: &'p Target, data: &'p InstrData) ->
 fn results<'p>(program: &'p Program, data: &'p InstrData) -> impl Iterator<Item = Written> + 'p {
     let writes_none = data.opcode.is_meta() || is_early_address(data);
     let dsts = if writes_none { &[] } else { &data.dsts[..] };
-    dsts.iter().enumerate().filter_map(move |(index, dst)| {
-        let slots = Slots::of(program, dst.class, &dst.place, dst.mask.span())?;
-        let mut late = 0;
-        if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
-            late += index as u32;
-        }
-        if slots.relative {
-            late += u32::from(data.repeat);
-        }
-        let advances = data.repeat > 0 && !slots.relative;
-        // Textures may leave components out.
-        let has_holes = data.repeat == 0 && !slots.relative;
-        let mask = if has_holes { dst.mask } else { WriteMask(u32::MAX) };
-        Some(Written { slots: slots.range, mask, late, advances })
-    })
+    (0..dsts.len()).filter_map(|index| result(program, data, index))
+}
+
+/// The registers of one result; `None` if they are not on the scoreboard.
+fn result(program: &Program, data: &InstrData, index: usize) -> Option<Written> {
+    let dst = &data.dsts[index];
+    let slots = Slots::of(program, dst.class, &dst.place, dst.mask.span())?;
+    let mut late = 0;
+    if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
+        late += index as u32;
+    }
+    if slots.relative {
+        late += u32::from(data.repeat);
+    }
+    let advances = data.repeat > 0 && !slots.relative;
+    // Textures may leave components out.
+    let has_holes = data.repeat == 0 && !slots.relative;
+    let mask = if has_holes { dst.mask } else { WriteMask(u32::MAX) };
+    Some(Written { slots: slots.range, mask, late, advances })
 }
 
 /// Returns true for a `bary.f` whose result is discarded: it only releases the memory of the varyings.

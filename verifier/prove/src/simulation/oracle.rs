@@ -67,7 +67,14 @@ impl Oracle for SimulationState<'_> {
                     let bits = header.term(terms, number, (side, at, AtomPart::Bits));
                     return SymbolicValue::defined(terms, bits);
                 }
-                let [bits, free] = AtomPart::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                let bits = header.term(terms, number, (side, at, AtomPart::Bits));
+                let free = header.term(terms, number, (side, at, AtomPart::Free));
+                let bits = if header.is_split((side, at)) {
+                    let [low, high] = AtomPart::HALVES.map(|part| header.term(terms, number, (side, at, part)));
+                    terms.concat(16, high, 16, low)
+                } else {
+                    bits
+                };
                 if side == Side::Source {
                     self.sweeper.learn(terms, bits);
                 }

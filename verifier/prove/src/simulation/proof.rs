@@ -522,7 +522,8 @@ fn arrive<S: SymbolicProgram, T: SymbolicProgram>(
                 state.value(terms, half).bits
             }
         });
-        if part == AtomPart::Bits && terms.width(value.bits) == 32 {
+        // Linear functions are of whole words, and a sum may look like two halves.
+        if part == AtomPart::Bits && terms.width(value.bits) == 32 && !state.rules.invariants {
             state.invalidated |= state.headers[number as usize].split(terms, (side, slot), value.bits);
         }
     }

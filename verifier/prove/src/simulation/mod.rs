@@ -103,6 +103,7 @@ use ir3_semantics::interp;
 use ir3_semantics::interp::Places;
 use ir3_semantics::support::guards::{Guard, left_out};
 use ir3_semantics::vec4;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::Duration;
 
 /// The limits of a proof.
@@ -188,6 +189,25 @@ impl DecodedProgram {
     }
 }
 
+/// The numbers that the texts of two programs print for their phis, by the number of the value that a phi defines.
+/// Values of programs that were read from texts have numbers in the order of each text, so an instruction that only one
+/// of them has shifts all that follow. Empty unless all phis have numbers, no two of a program the same, and the source
+/// has all numbers of the target.
+fn phi_numbers(source: &ir3::Program, target: &ir3::Program) -> [FxHashMap<u32, u32>; 2] {
+    let of_phis = |program: &ir3::Program| -> Option<FxHashMap<u32, u32>> {
+        let phis = program.iter_instrs().filter(|(_, instr)| program.instrs[*instr].opcode == ir3::Opcode::Phi);
+        let mut taken = FxHashSet::default();
+        let numbers = phis.flat_map(|(_, instr)| {
+            let number = program.serials[instr];
+            program.instrs[instr].dsts.iter().filter_map(ir3::Dst::value).map(move |value| (value.as_u32(), number))
+        });
+        numbers.map(|(value, number)| (number != 0 && taken.insert(number)).then_some((value, number))).collect()
+    };
+    let Some((source, target)) = of_phis(source).zip(of_phis(target)) else { return Default::default() };
+    let known: FxHashSet<u32> = source.values().copied().collect();
+    if target.values().all(|number| known.contains(number)) { [source, target] } else { Default::default() }
+}
+
 /// Proves that `target` refines `source`.
 ///
 /// # Errors
@@ -238,6 +258,15 @@ fn prove_code(
     };
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let scans = scans::of_both(source, target, machine);
+    let read = |program, at: usize| match (&scans[at], program) {
+        (Some(read), _) => Some(&read.program),
+        (None, ProgramRef::Ir3(program)) => Some(program),
+        _ => None,
+    };
+    let [before_phis, after_phis] = match (read(source, 0), read(target, 1)) {
+        (Some(source), Some(target)) => phi_numbers(source, target),
+        _ => Default::default(),
+    };
     let [source, target] = [(source, &scans[0]), (target, &scans[1])].map(|(program, with_macros)| {
         // A program that is read with macros must be supported without them, too.
         let decoded = DecodedProgram::new(program, machine)?;
@@ -259,7 +288,9 @@ fn prove_code(
             solver,
         ),
         (DecodedProgram::Ir3(source, before), DecodedProgram::Ir3(target, after)) => {
-            cuts::prove(&Ir3::new(source, before)?, &Ir3::new(target, after)?, false, limits, solver)
+            let source = Ir3::new(source, before)?.with_phi_numbers(before_phis);
+            let target = Ir3::new(target, after)?.with_phi_numbers(after_phis);
+            cuts::prove(&source, &target, false, limits, solver)
         }
         (DecodedProgram::Ir3(..), DecodedProgram::Nir(_)) => {
             Err(SimulationFailure::Unsupported("nir from ir3".to_owned()))

@@ -9,8 +9,8 @@ use super::relation::AtomPart;
 use super::state::{Obligation, SimulationState, UndefinedChoice, agreement};
 use super::sweep::Side;
 use crate::symbolic::{
-    Cut, ElementAccess, Event, EventKind, EventOperation, EventSite, Goal, LaneTerms, Oracle, Slot, SymbolicValue,
-    Versions, slot, version_kind,
+    Cut, ElementAccess, EntryStores, Event, EventKind, EventOperation, EventSite, Goal, LaneTerms, Oracle, Slot,
+    SymbolicValue, Versions, slot, version_kind,
 };
 use ir3_semantics::arithmetic::domain::Domain;
 use ir3_semantics::assumptions;
@@ -21,6 +21,7 @@ use ir3_semantics::support::guards::{Guard, left_out};
 use ir3_semantics::terms::{Term, Terms, VariableKind};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 impl SimulationState<'_> {
     /// The variable of an undefined word.
@@ -66,7 +67,14 @@ impl Oracle for SimulationState<'_> {
                     let bits = header.term(terms, number, (side, at, AtomPart::Bits));
                     return SymbolicValue::defined(terms, bits);
                 }
-                let [bits, free] = AtomPart::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                let bits = header.term(terms, number, (side, at, AtomPart::Bits));
+                let free = header.term(terms, number, (side, at, AtomPart::Free));
+                let bits = if header.is_split((side, at)) {
+                    let [low, high] = AtomPart::HALVES.map(|part| header.term(terms, number, (side, at, part)));
+                    terms.concat(16, high, 16, low)
+                } else {
+                    bits
+                };
                 if side == Side::Source {
                     self.sweeper.learn(terms, bits);
                 }
@@ -259,6 +267,14 @@ impl Oracle for SimulationState<'_> {
 
     fn kept_word(&self, word: u32) -> Option<Term> {
         self.kept.as_ref().filter(|_| self.side == Side::Source)?.get(&word).copied()
+    }
+
+    fn keep_entry_stores(&mut self, stores: EntryStores) {
+        self.entry_stores[self.side as usize] = Rc::new(stores);
+    }
+
+    fn entry_stores(&self) -> Rc<EntryStores> {
+        Rc::clone(&self.entry_stores[self.side as usize])
     }
 
     fn sum(&mut self, terms: &mut Terms, at: (NoWrap, u32), operands: [Term; 2], result: (Term, Term)) -> Term {

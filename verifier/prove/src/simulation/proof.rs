@@ -31,8 +31,8 @@ struct SegmentPair {
 }
 
 impl SegmentPair {
-    /// The value of a location of one program at an exit, known or swept.
-    fn value_at<S: SymbolicProgram, T: SymbolicProgram>(
+    /// The value of a location of one program at an exit.
+    fn raw_value_at<S: SymbolicProgram, T: SymbolicProgram>(
         &mut self,
         side: Side,
         (source, target): (&S, &T),
@@ -42,10 +42,23 @@ impl SegmentPair {
         state: &mut SimulationState<'_>,
     ) -> SymbolicValue {
         state.side = side;
-        let value = match side {
+        match side {
             Side::Source => self.source.value_at(source, terms, state, transition, slot),
             Side::Target => self.target.value_at(target, terms, state, transition, slot),
-        };
+        }
+    }
+
+    /// The value of a location of one program at an exit, known or swept.
+    fn value_at<S: SymbolicProgram, T: SymbolicProgram>(
+        &mut self,
+        side: Side,
+        programs: (&S, &T),
+        transition: usize,
+        slot: Slot,
+        terms: &mut Terms,
+        state: &mut SimulationState<'_>,
+    ) -> SymbolicValue {
+        let value = self.raw_value_at(side, programs, transition, slot, terms, state);
         state.value(terms, value)
     }
 }
@@ -501,7 +514,18 @@ fn arrive<S: SymbolicProgram, T: SymbolicProgram>(
         list.push(match part {
             AtomPart::Bits => value.bits,
             AtomPart::Free => value.free,
+            // The halves are swept on their own, as the other program may have them in two words.
+            AtomPart::Low | AtomPart::High => {
+                let word = segment.raw_value_at(side, (source, target), transition, slot, terms, state);
+                let half = terms.extract(32, word.bits, part.first_bit(), 16);
+                let half = SymbolicValue::defined(terms, half);
+                state.value(terms, half).bits
+            }
         });
+        // Linear functions are of whole words, and a sum may look like two halves.
+        if part == AtomPart::Bits && terms.width(value.bits) == 32 && !state.rules.invariants {
+            state.invalidated |= state.headers[number as usize].split(terms, (side, slot), value.bits);
+        }
     }
     list
 }

@@ -14,6 +14,9 @@
 //! class may hold the 16 or 31 low bits of a word whose other bits are proved to be 0 on each path: a counter that is
 //! never negative, by the condition of its loop, is the same compared with and without a sign.
 //!
+//! A word that two half registers share is two atoms, each with a class of 16 bits: the other program may have these
+//! values in two words ([`HeaderRelation::split`]).
+//!
 //! If an attempt has invariants, the value of an atom may be a linear function of another one: a sum that grows by 12
 //! where a counter grows by 1 is 12 times that counter, plus a constant ([`HeaderRelation::propose`]). Such an atom is
 //! in no class. Two terms of a path are then also taken for one if they are proved to be equal on it.
@@ -37,11 +40,23 @@ pub enum AtomPart {
     Bits,
     /// The mask of its free bits.
     Free,
+    /// The low 16 of its bits …
+    Low,
+    /// … and the others, if they are values of their own: see [`HeaderRelation::split`].
+    High,
 }
 
 impl AtomPart {
-    /// Both parts.
-    pub const ALL: [AtomPart; 2] = [AtomPart::Bits, AtomPart::Free];
+    /// Both halves of the bits, the low one first.
+    pub const HALVES: [AtomPart; 2] = [AtomPart::Low, AtomPart::High];
+
+    /// The first bit of a half.
+    pub const fn first_bit(self) -> u32 {
+        match self {
+            Self::High => 16,
+            Self::Bits | Self::Free | Self::Low => 0,
+        }
+    }
 }
 
 /// A part of a location of one of the programs.
@@ -196,6 +211,8 @@ pub struct HeaderRelation {
     classes: Vec<ClassValue>,
     /// The first form of an atom.
     first: AtomForm,
+    /// The locations of which each half is an atom.
+    split: FxHashSet<(Side, Slot)>,
 }
 
 /// A path to a header: the terms of the atoms there, in their order.
@@ -215,6 +232,17 @@ impl HeaderRelation {
     /// Takes words as bools where they have that form.
     pub fn with_bools(&mut self) {
         self.first = AtomForm::Bit;
+    }
+
+    /// Makes each half of a location an atom if its word on a path consists of two halves: half registers share words,
+    /// and what one program keeps in a word the other one may keep in two. Returns true if that is new.
+    pub fn split(&mut self, terms: &Terms, location: (Side, Slot), word: Term) -> bool {
+        has_halves(terms, word) && self.split.insert(location)
+    }
+
+    /// Returns true if each half of a location is an atom.
+    pub fn is_split(&self, location: (Side, Slot)) -> bool {
+        self.split.contains(&location)
     }
 
     /// The atoms, in their order.
@@ -272,7 +300,11 @@ impl HeaderRelation {
             }
             None => {
                 let (side, slot, part) = atom;
-                let width = if slot == slot::DEMOTED { 1 } else { 32 };
+                let width = match part {
+                    AtomPart::Low | AtomPart::High => 16,
+                    AtomPart::Bits | AtomPart::Free if slot == slot::DEMOTED => 1,
+                    AtomPart::Bits | AtomPart::Free => 32,
+                };
                 let name = format!("new {part:?} of {side:?} {slot} at loop {header}");
                 terms.variable_of(VariableKind::LANE.passing(), width, &name)
             }
@@ -540,6 +572,35 @@ impl HeaderRelation {
     pub fn index_of(&self, atom: Atom) -> Option<usize> {
         self.atoms.get_index_of(&atom)
     }
+}
+
+/// The maximum number of selections in a word that are searched for halves.
+const SELECTIONS: usize = 16;
+
+/// Returns true if a word, or a word that it is a selection of, is two halves side by side.
+fn has_halves(terms: &Terms, word: Term) -> bool {
+    let mut work: SmallVec<[Term; 8]> = SmallVec::from_slice(&[word]);
+    let mut selections = 0;
+    while let Some(term) = work.pop() {
+        let node = terms.node(term);
+        match node.op {
+            Op::Concat if terms.width(term) == 32 => {
+                let mut bits = 0;
+                if node.args.iter().any(|&piece| {
+                    bits += terms.width(piece);
+                    bits == 16
+                }) {
+                    return true;
+                }
+            }
+            Op::Ite if selections < SELECTIONS => {
+                selections += 1;
+                work.extend_from_slice(&node.args[1..]);
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The maximum number of different atoms of a class with which others are compared on their paths.

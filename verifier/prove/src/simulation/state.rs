@@ -15,8 +15,8 @@ use super::sweep::{Side, Sweeper};
 use super::undecided::UndefinedWords;
 use crate::solver::Solver;
 use crate::symbolic::{
-    Cut, ElementAccess, EventOperation, EventSite, Goal, Goals, GraphLoop, LaneTerms, Run, Slot, SymbolicProgram,
-    SymbolicValue, VariableFacts,
+    Cut, ElementAccess, EntryStores, EventOperation, EventSite, Goal, Goals, GraphLoop, LaneTerms, Run, Slot,
+    SymbolicProgram, SymbolicValue, VariableFacts,
 };
 use ir3_semantics::arithmetic::domain::Domain;
 use ir3_semantics::environment::env::Launch;
@@ -26,6 +26,7 @@ use ir3_semantics::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// A condition that must hold if the source is defined.
 pub(super) struct Obligation {
@@ -102,6 +103,8 @@ pub(super) struct SimulationState<'a> {
     /// The words of the constant file that the source's preamble has stored, with their values; `None` if the target
     /// stores words too.
     pub(super) kept: Option<FxHashMap<u32, Term>>,
+    /// The stores to known words of the constant file in the segment of each program from the entry.
+    pub(super) entry_stores: [Rc<EntryStores>; 2],
     /// The words of the constant file that either program may read; `None` if that is not known.
     pub(super) read_constants: Option<FxHashSet<u32>>,
     pub(super) give_up: Option<&'static str>,
@@ -188,6 +191,7 @@ impl<'a> SimulationState<'a> {
             undefined_words: UndefinedWords::default(),
             places,
             kept: None,
+            entry_stores: Default::default(),
             read_constants: None,
             give_up: None,
             goals: FxHashMap::default(),

@@ -98,6 +98,8 @@ pub struct Sweeper<'a> {
     trials: Trials,
     /// Cached comparisons of pairs, smaller term first.
     compared: FxHashMap<(Term, Term), bool>,
+    /// The solver's decisions about pairs of layers, smaller term first: different pairs have layers in common.
+    decided: FxHashMap<(Term, Term), bool>,
     /// The terms of the source in this segment, and an index of them by their samples.
     known: FxHashSet<Term>,
     /// The candidates by width and hash.
@@ -141,6 +143,7 @@ impl<'a> Sweeper<'a> {
             samples: Samples::default(),
             trials: Trials::default(),
             compared: FxHashMap::default(),
+            decided: FxHashMap::default(),
             known: FxHashSet::default(),
             by_samples: FxHashMap::default(),
             steered: FxHashMap::default(),
@@ -378,6 +381,12 @@ impl<'a> Sweeper<'a> {
         if effort == Effort::None {
             return None;
         }
+        let pair = (a.min(b), a.max(b));
+        match self.decided.get(&pair) {
+            Some(true) => return Some(true),
+            Some(false) => return left_out(Guard::SweepInvalid).then_some(true),
+            None => {}
+        }
         let goal = terms.eq(terms.width(a), a, b);
         // Building a query takes time, too.
         let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms);
@@ -391,7 +400,11 @@ impl<'a> Sweeper<'a> {
             return Some(false);
         }
         let budget = Budget { rlimit: most.min(self.limits.query.rlimit) >> shift, ..self.limits.query };
-        match self.answer(terms, &[], goal, budget) {
+        let answer = self.answer(terms, &[], goal, budget);
+        if matches!(answer, Answer::Valid | Answer::Invalid(_)) {
+            self.decided.insert(pair, answer == Answer::Valid);
+        }
+        match answer {
             Answer::Valid => {
                 self.spare = (self.spare + LEAST).min(self.most_spare());
                 Some(true)

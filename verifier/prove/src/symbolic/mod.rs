@@ -43,6 +43,7 @@ pub use lane_terms::LaneTerms;
 pub use nir::Nir;
 pub use operation::{EventOperation, MemoryOperation};
 pub use recut::RecutProgram;
+pub use run::EntryStores;
 pub use segment::{Run, Transition};
 pub use site::EventSite;
 pub use wave::{Goals, leave_convergently};
@@ -59,6 +60,7 @@ use ir3_semantics::terms::{Op, Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// A location: a row of nir, a slot of ir3, or one of the pseudo-slots below.
 pub type Slot = u32;
@@ -389,6 +391,10 @@ pub trait Oracle {
     fn keep_word(&mut self, word: u32, value: Term);
     /// The kept value of a word of the constant file, if any.
     fn kept_word(&self, word: u32) -> Option<Term>;
+    /// Records the stores to known words of the constant file in the segment from the entry, in place of earlier ones.
+    fn keep_entry_stores(&mut self, stores: EntryStores);
+    /// The stores to known words of the constant file in the segment from the entry.
+    fn entry_stores(&self) -> Rc<EntryStores>;
     /// Returns the result of an operation with a no-wrap flag. `result` is the result modulo 2^width, and one bit that
     /// is 1 if the operation overflows.
     fn sum(&mut self, terms: &mut Terms, at: (NoWrap, u32), operands: [Term; 2], result: (Term, Term)) -> Term;

@@ -28,15 +28,23 @@ use ir3_semantics::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// A store to known words of the constant file.
-pub(super) struct StoredWords {
+#[derive(Debug)]
+pub struct StoredWords {
     /// The version before.
     before: Term,
     words: Range<u32>,
     /// A version in which they have the same values.
     version: Term,
 }
+
+/// Stores to known words of the constant file, by the version that they make.
+///
+/// Those before the first loop are facts about their versions that hold at any time, as these versions are variables of
+/// the run ([`Cut::kind`]). So a segment from a loop header in which the file still has such a version may use them.
+pub type EntryStores = FxHashMap<Term, StoredWords>;
 
 /// The state of a symbolic execution.
 pub struct SymbolicMachine<'a, O: Oracle> {
@@ -58,8 +66,9 @@ pub struct SymbolicMachine<'a, O: Oracle> {
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     /// The values that shared registers had when a loop had ended, with the number of the loop.
     pub(super) after_loops: FxHashMap<Term, usize>,
-    /// The stores to known words of the constant file, by the version that they make.
-    pub(super) stored_words: FxHashMap<Term, StoredWords>,
+    /// The stores to known words of the constant file in this segment, and in the segment from the entry.
+    stored_words: EntryStores,
+    entry_stores: Rc<EntryStores>,
     /// The results of events that all lanes that take part have in common, with the position of the block.
     pub(super) common_results: FxHashMap<Term, u32>,
     /// The events that select lanes, for writes of shared registers after them.
@@ -99,6 +108,7 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
     };
     let always = terms.constant(1, 1);
     let shared_slots = code.shared_slots();
+    let entry_stores = if cut == Cut::Entry { Rc::default() } else { oracle.entry_stores() };
     let mut machine = SymbolicMachine {
         terms,
         oracle,
@@ -119,7 +129,8 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         after_loops: FxHashMap::default(),
-        stored_words: FxHashMap::default(),
+        stored_words: EntryStores::default(),
+        entry_stores,
         common_results: FxHashMap::default(),
         selections: SmallVec::new(),
         stores: SegmentStores::default(),
@@ -177,6 +188,9 @@ pub fn run<C: SymbolicProgram, O: Oracle>(
     }
     debug_assert!(machine.pending.is_empty(), "an edge that goes back goes to the header of a loop");
     machine.run.transitions.sort_by_key(|transition| transition.goal);
+    if cut == Cut::Entry {
+        machine.oracle.keep_entry_stores(machine.stored_words);
+    }
     Ok(machine.run)
 }
 
@@ -518,7 +532,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
     /// A version of the constant file that has the present value of a word: that of its last store.
     pub(super) fn version_of_word(&mut self, word: u32) -> Term {
         let mut version = self.version(slot::CONSTANTS).bits;
-        while let Some(store) = self.stored_words.get(&version) {
+        while let Some(store) = self.stored_words.get(&version).or_else(|| self.entry_stores.get(&version)) {
             if store.words.contains(&word) && !left_out(Guard::ConstantApart) {
                 return store.version;
             }

@@ -130,22 +130,61 @@ fn merge<O: Oracle>(terms: &mut Terms, oracle: &O, is_phi: bool, values: &[(Term
     merged(terms, values)
 }
 
+/// The conjuncts of the condition of an edge.
+type Conjuncts = SmallVec<[Term; 4]>;
+
+/// The maximum number of edges whose conditions are searched for the branches that distinguish them.
+const BRANCHES: usize = 24;
+
 fn merged(terms: &mut Terms, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
     let (&(_, first), rest) = values.split_first().expect("a block that is reached has an edge into it");
     if rest.iter().all(|&(_, value)| value == first) {
         return first;
     }
-    let lists: SmallVec<[_; 4]> = values.iter().map(|&(condition, _)| terms.conjuncts(condition)).collect();
+    let edges: SmallVec<[(Conjuncts, SymbolicValue); 4]> =
+        values.iter().map(|&(condition, value)| (terms.conjuncts(condition), value)).collect();
+    let all: SmallVec<[&(Conjuncts, SymbolicValue); 4]> = edges.iter().collect();
+    if edges.len() <= BRANCHES { by_branches(terms, &all) } else { in_order(terms, &all) }
+}
+
+/// Selects by a condition that all edges depend on, then among those on either side of it. A branch before all others
+/// is such a condition. So values that meet at once, as after jumps to jumps have been threaded, are the same term as
+/// those that meet one after the other.
+fn by_branches(terms: &mut Terms, edges: &[&(Conjuncts, SymbolicValue)]) -> SymbolicValue {
+    let (&(first_conditions, first), rest) = edges.split_first().expect("an edge");
+    if rest.iter().all(|(_, value)| value == first) {
+        return *first;
+    }
+    let shortest = edges.iter().min_by_key(|(conditions, _)| conditions.len()).expect("an edge");
+    let candidates: Conjuncts = first_conditions.iter().chain(&shortest.0).copied().collect();
+    for condition in candidates {
+        let opposite = terms.not(1, condition);
+        let opposite = terms.conjuncts(opposite);
+        let (yes, no): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
+            edges.iter().copied().partition(|(conditions, _)| conditions.contains(&condition));
+        let is_opposite =
+            |(conditions, _): &&(Conjuncts, SymbolicValue)| opposite.iter().all(|it| conditions.contains(it));
+        if !no.is_empty() && no.iter().all(is_opposite) {
+            let (yes, no) = (by_branches(terms, &yes), by_branches(terms, &no));
+            return choose(terms, condition, yes, no);
+        }
+    }
+    in_order(terms, edges)
+}
+
+/// Selects by the conditions of the edges, one after the other.
+fn in_order(terms: &mut Terms, edges: &[&(Conjuncts, SymbolicValue)]) -> SymbolicValue {
+    let (&first, rest) = edges.split_first().expect("an edge");
     let common: SmallVec<[Term; 8]> =
-        lists[0].iter().copied().filter(|term| lists[1..].iter().all(|list| list.contains(term))).collect();
-    let mut conditions = SmallVec::<[Term; 4]>::new();
-    for list in &lists {
+        first.0.iter().copied().filter(|term| rest.iter().all(|(list, _)| list.contains(term))).collect();
+    let mut conditions = Conjuncts::new();
+    for (list, _) in edges {
         let own: SmallVec<[Term; 8]> = list.iter().copied().filter(|term| !common.contains(term)).collect();
         conditions.push(terms.conjunction(&own));
     }
-    let mut result = values[values.len() - 1].1;
-    for i in (0..values.len() - 1).rev() {
-        result = choose(terms, conditions[i], values[i].1, result);
+    let mut result = edges[edges.len() - 1].1;
+    for i in (0..edges.len() - 1).rev() {
+        result = choose(terms, conditions[i], edges[i].1, result);
     }
     result
 }

@@ -54,6 +54,9 @@ pub struct Ir3<'a> {
     places: &'a Places,
     /// The slots that phis define, in order.
     phis: Vec<Slot>,
+    /// The numbers of phis in their text, by the number of their value; empty if values have the same numbers in both
+    /// programs.
+    phi_numbers: FxHashMap<u32, u32>,
     /// The uses of slots, once something undefined is observed.
     uses: OnceCell<ValueUses>,
 }
@@ -111,8 +114,16 @@ impl<'a> Ir3<'a> {
             shared,
             places,
             phis,
+            phi_numbers: FxHashMap::default(),
             uses: OnceCell::new(),
         })
+    }
+
+    /// Names the undefined operands of phis after these numbers, by the number of the value that a phi defines. No two
+    /// phis have one number.
+    #[must_use]
+    pub fn with_phi_numbers(self, phi_numbers: FxHashMap<u32, u32>) -> Self {
+        Self { phi_numbers, ..self }
     }
 }
 
@@ -415,6 +426,7 @@ impl Ir3<'_> {
         }
         let (slot, value) = values[at - 1];
         let rank = self.phis.partition_point(|&phi| phi < write.loc.slot);
+        let value = self.phi_numbers.get(&value).copied().unwrap_or(value);
         machine.unknown_phi(&format!("phi {value}.{}", write.loc.slot - slot), rank)
     }
 

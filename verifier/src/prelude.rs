@@ -14,7 +14,8 @@ pub use ir3_compiler::{ir3, nir};
 #[doc(inline)]
 pub use ir3_harness::campaigns::counts::Counts;
 #[doc(inline)]
-pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding, Limits};
+pub use ir3_harness::campaigns::fuzzing::{Campaign, Finding};
+pub use ir3_harness::campaigns::register_limits::Limits;
 #[doc(inline)]
 pub use ir3_harness::case::Case;
 #[doc(inline)]

@@ -7,7 +7,7 @@ use ir3_compiler::ir3::{self, Attrs, Instr, InstrData, Opcode, Program, SrcOpera
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc::lower_spills;
 use ir3_compiler::target::Target;
-use ir3_harness::campaigns::fuzzing::program_registers;
+use ir3_harness::campaigns::register_limits::program_registers;
 use ir3_harness::check::{Checker, Verdict, compare_snapshots};
 use ir3_programs::generator;
 use ir3_programs::generator::{Features, Profile};

@@ -10,7 +10,8 @@ use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 
 use ir3_harness::campaigns::counts::Counts;
-use ir3_harness::campaigns::fuzzing::{Boundaries, Campaign, Finding, Limits};
+use ir3_harness::campaigns::fuzzing::{Boundaries, Campaign, Finding};
+use ir3_harness::campaigns::register_limits::Limits;
 use ir3_harness::campaigns::shard::Shard;
 use ir3_harness::reduce;
 use ir3_harness::reduce::combined;

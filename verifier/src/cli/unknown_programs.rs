@@ -60,7 +60,7 @@ impl UnknownPrograms {
         let Drawn { target, profile, seed, .. } = finding.origin(campaign);
         let gpu = target.name;
         for unknown in &finding.unknown {
-            let (stage, kind) = (unknown.stage(), unknown.kind.clone());
+            let (stage, kind) = (unknown.stage, unknown.kind.clone());
             let programs = self.reasons.entry((stage, kind.clone())).or_default();
             programs.count += 1;
             let (profile, stage, reason) = (profile.to_string(), stage.name().to_owned(), unknown.reason.clone());

@@ -1,6 +1,6 @@
 //! The stage boundaries of generated programs as a stream, for provers.
 
-use crate::campaigns::fuzzing::Limits;
+use crate::campaigns::register_limits::Limits;
 use crate::check::{Snapshots, StageSnapshots};
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::pipeline::{Options, Stage};

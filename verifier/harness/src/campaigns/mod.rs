@@ -3,7 +3,7 @@
 //! [`coverage`] counts the cells of a campaign's programs, and chooses programs with rare ones; [`corpus`] are programs
 //! that it starts from, and keeps.
 //!
-//! [`fuzzing`] compiles generated programs and checks them, [`workers`] does so in processes that can be stopped,
+//! [`fuzzing`] compiles generated programs with [`register_limits`] and checks them, [`workers`] does so in processes that can be stopped,
 //! [`shard`] is a part of a campaign for one of several machines. [`boundaries`] generates the boundaries of
 //! compilations one after the other. [`code`] are the programs of a campaign that are not made from nir.
 //! [`external`] fuzzes a compiler that is another program. [`words`] takes machine code from words to text and back.
@@ -15,6 +15,7 @@ pub mod counts;
 pub mod coverage;
 pub mod external;
 pub mod fuzzing;
+pub mod register_limits;
 pub mod shard;
 pub mod words;
 pub mod workers;

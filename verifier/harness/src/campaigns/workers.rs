@@ -2,15 +2,14 @@
 //!
 //! Each thread of [`run`] has a worker: this program again, with the same arguments and one more. It gives the worker a
 //! range of numbers and adds up its counts; a range is so long that it takes a tenth of a second, so the pipes cost
-//! nothing. A worker whose compiler does not come terminate, or takes too much memory, ends. The last line of its log
-//! has the number of the program: that is a finding, and the programs that the worker did not report is done again by a
-//! new one.
+//! nothing. A worker whose compiler does not terminate, or takes too much memory, ends. The last line of its log has the
+//! number of the program: that is a finding, and a new worker checks again the programs that the old one did not report.
 
 use super::counts::Counts;
 use super::coverage::Known;
 use super::fuzzing::{Campaign, Drawn, Finding};
 use crate::guard::{Limits, Process, worker};
-use ir3_compiler::pipeline::Stage;
+use ir3_compiler::pipeline::{RegisterLimit, Stage};
 use ir3_programs::coverage::table::Table;
 use ir3_semantics::environment::env::Env;
 use ir3_semantics::support::threads;
@@ -25,8 +24,9 @@ use std::time::{Duration, Instant};
 /// An unknown boundary of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UnknownBoundary {
-    /// The stage, by name.
-    pub stage: String,
+    /// The stage.
+    #[serde(with = "stage_name")]
+    pub stage: Stage,
     /// The kind of reason.
     pub kind: String,
     /// The reason.
@@ -38,8 +38,9 @@ pub struct UnknownBoundary {
 pub struct WorkerFinding {
     /// Its number in the campaign.
     pub number: u64,
-    /// The register limit with which it was found, as text; empty if the program ended the worker.
-    pub registers: String,
+    /// The register limit with which it was found; `None` if the program ended the worker.
+    #[serde(with = "register_limit")]
+    pub registers: Option<RegisterLimit>,
     /// True if it is a failure.
     pub failed: bool,
     /// Its unknown boundaries, the first of each kind, if it is no failure.
@@ -53,13 +54,13 @@ pub struct WorkerFinding {
 impl WorkerFinding {
     fn of(finding: &Finding<'_>) -> Self {
         let unknown = finding.unknown.iter().map(|(stage, why)| UnknownBoundary {
-            stage: stage.name().to_owned(),
+            stage: *stage,
             kind: why.kind().into_owned(),
             reason: why.to_string(),
         });
         Self {
             number: finding.number,
-            registers: finding.registers.to_string(),
+            registers: Some(finding.registers),
             failed: finding.failed,
             unknown: unknown.collect(),
             env: finding.env.cloned(),
@@ -70,14 +71,37 @@ impl WorkerFinding {
     /// The GPU, the profile and the seed of the program, and the register limit with which it was found.
     pub fn origin(&self, campaign: &Campaign) -> Drawn {
         let drawn = campaign.program(self.number);
-        Drawn { registers: self.registers.parse().unwrap_or(drawn.registers), ..drawn }
+        Drawn { registers: self.registers.unwrap_or(drawn.registers), ..drawn }
     }
 }
 
-impl UnknownBoundary {
-    /// The stage.
-    pub fn stage(&self) -> Stage {
-        Stage::from_name(&self.stage).unwrap_or(Stage::Select)
+/// A stage by its name.
+mod stage_name {
+    use super::Stage;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(stage.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Stage, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Stage::from_name(&name).ok_or_else(|| de::Error::custom(format!("found no stage `{name}`")))
+    }
+}
+
+/// A register limit as the command line has it.
+mod register_limit {
+    use super::RegisterLimit;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub fn serialize<S: Serializer>(limit: &Option<RegisterLimit>, serializer: S) -> Result<S::Ok, S::Error> {
+        limit.map(|limit| limit.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RegisterLimit>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
     }
 }
 
@@ -234,7 +258,7 @@ pub fn run(
                         let mut shared = lock(&shared);
                         shared.counts.count_death();
                         let died = Some(why);
-                        let (registers, unknown) = (String::new(), Vec::new());
+                        let (registers, unknown) = (None, Vec::new());
                         (shared.found)(&WorkerFinding { number, registers, failed: true, unknown, env: None, died });
                         stop.fetch_or(!campaign.keep_going, Ordering::Relaxed);
                         left.extend([number + 1..end, reported..number].into_iter().filter(|range| !range.is_empty()));

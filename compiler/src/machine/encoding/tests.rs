@@ -6,7 +6,7 @@ use crate::ir3::{
 };
 use crate::machine::listing::listings;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn text_of(generation: Generation, word: u64) -> String {
     let mut text = String::new();
@@ -248,20 +248,30 @@ fn random_words_survive() {
     assert_eq!(lost, std::collections::BTreeMap::new());
 }
 
+/// The folders of Mesa's logs that are named like a GPU of ours; `None`, with a note, if there are none.
+fn folders_of_mesa() -> Option<Vec<(Generation, PathBuf)>> {
+    let train = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
+    let Ok(entries) = fs::read_dir(&train) else {
+        println!("skipped: {} is absent", train.display());
+        return None;
+    };
+    let of_gpu = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        // `a660-turnip` is a660 with another driver.
+        let digit = name.to_str()?.strip_prefix('a')?.chars().next()?.to_digit(10)?;
+        let generation = Generation::ALL.into_iter().find(|generation| generation.number() == digit)?;
+        Some((generation, entry.path()))
+    };
+    Some(entries.flatten().filter_map(of_gpu).collect())
+}
+
 /// Every listing of Mesa's logs, where they are there.
 #[test]
 fn listings_of_mesa() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
-    let Ok(folders) = fs::read_dir(&folder) else {
-        println!("skipped: {} is absent", folder.display());
-        return;
-    };
+    let Some(folders) = folders_of_mesa() else { return };
     let (mut lines, mut wrong) = (0, 0);
-    for entry in folders.flatten() {
-        let name = entry.file_name().into_string().unwrap();
-        let number = name[1..2].parse::<u32>().unwrap();
-        let generation = Generation::ALL.into_iter().find(|g| g.number() == number).unwrap();
-        for file in fs::read_dir(entry.path()).unwrap().flatten() {
+    for (generation, folder) in folders {
+        for file in fs::read_dir(&folder).unwrap().flatten() {
             let log = fs::read_to_string(file.path()).unwrap();
             for listing in listings(&log) {
                 let count = listing.lines.len() as u32;
@@ -279,7 +289,7 @@ fn listings_of_mesa() {
                     if ours != line.text && !is_older || back != Ok(line.word) {
                         wrong += 1;
                         if wrong < 40 {
-                            println!("{name} {:016x} `{}`: `{ours}` {back:x?}", line.word, line.text);
+                            println!("{} {:016x} `{}`: `{ours}` {back:x?}", folder.display(), line.word, line.text);
                         }
                     }
                 }
@@ -296,11 +306,7 @@ fn listings_of_mesa() {
 fn instructions_of_mesa() {
     use crate::ir3::{MemoryAttrs, TextureAttrs, text};
     use crate::machine::{Code, CodeInstr};
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/mesa/train");
-    let Ok(folders) = fs::read_dir(&folder) else {
-        println!("skipped: {} is absent", folder.display());
-        return;
-    };
+    let Some(folders) = folders_of_mesa() else { return };
     // Attributes that only one of the two has.
     let comparable = |instr: &CodeInstr| {
         let mut instr = instr.clone();
@@ -348,8 +354,8 @@ fn instructions_of_mesa() {
     let every = if std::env::var_os("IR3_ALL").is_some() { 1 } else { 12 };
     let (mut instrs, mut different, mut words, mut others) = (0, 0, 0, 0);
     let mut kinds = std::collections::BTreeMap::<String, (usize, String)>::new();
-    for entry in folders.flatten() {
-        for file in fs::read_dir(entry.path()).unwrap().flatten().step_by(every) {
+    for (_, folder) in folders {
+        for file in fs::read_dir(folder).unwrap().flatten().step_by(every) {
             let log = fs::read_to_string(file.path()).unwrap();
             let sections = log.split("AFTER: ir3_legalize:\n").skip(1);
             for (section, listing) in sections.zip(listings(&log)) {

@@ -216,6 +216,17 @@ pub fn list_instr(program: &Program, target: &Target, data: &InstrData, list: &m
     [reads, writes]
 }
 
+/// Returns true if a register that a source names is in a list, or overlaps one that is.
+pub fn list_meets_src(list: &[Word], program: &Program, target: &Target, src: &Src) -> bool {
+    let SrcOperand::Place(place) = &src.operand else { return false };
+    let mut common = 0;
+    for_each_word(program, target, place, src.class, src.mask, |at, bits| {
+        let same = list.iter().filter(|word| word.at as usize == at);
+        common |= same.fold(0, |common, word| common | word.units & bits);
+    });
+    common != 0
+}
+
 /// Returns true if a register is in both lists, or overlaps one that is.
 pub fn lists_meet(a: &[Word], b: &[Word]) -> bool {
     a.iter().any(|a| b.iter().any(|b| a.at == b.at && a.units & b.units != 0))

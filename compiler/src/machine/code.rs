@@ -310,14 +310,18 @@ fn strip(data: &mut InstrData) -> std::result::Result<(), String> {
         let kept = SrcOperand::Place(data.dsts[0].place);
         data.srcs.retain(|src| src.operand != kept);
     }
+    let is_physical = |place: &Place| matches!(place, Place::Reg(_) | Place::Relative { .. });
     for dst in &mut data.dsts {
-        dst.place = physical(dst.place)?;
+        if !is_physical(&dst.place) {
+            dst.place = physical(dst.place)?;
+        }
         dst.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::UNIFORM;
     }
     for src in &mut data.srcs {
         src.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::ALIAS | OperandFlags::FIRST_ALIAS;
         match &mut src.operand {
-            SrcOperand::Place(place) => *place = physical(*place)?,
+            SrcOperand::Place(place) if !is_physical(place) => *place = physical(*place)?,
+            SrcOperand::Place(_) => {}
             SrcOperand::Undef => return Err("an undefined operand has no register".into()),
             SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) => {}
         }

@@ -252,12 +252,6 @@ impl Scheduler<'_> {
             let node = self.node(instr);
             self.nodes.push(node);
         }
-        let old = self.cost(0..list.len(), None);
-        let slots = self.nodes.iter().map(|node| node.timing.slots).sum();
-        if old == (slots, None) {
-            // Nothing waits, and there is no varying that could be read earlier.
-            return None;
-        }
         let mut out = std::mem::take(&mut self.out);
         out.clear();
         let is_fixed = |&instr: &Instr| is_fixed(program, instr);
@@ -273,7 +267,10 @@ impl Scheduler<'_> {
             out.extend(out.len()..out.len() + fixed);
         }
         let is_new = out.iter().enumerate().any(|(at, &from)| at != from);
-        let is_better = is_new && self.cost(out.iter().copied(), scheduled) < old;
+        let is_better = is_new && {
+            let new = self.cost(out.iter().copied(), scheduled);
+            new < self.cost(0..list.len(), None)
+        };
         let order = is_better.then(|| out.iter().map(|&at| list[at]).collect());
         self.out = out;
         order

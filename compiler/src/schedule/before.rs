@@ -651,18 +651,19 @@ impl Key {
     const POSITION: u32 = 28;
     const TIME: u32 = 30;
 
-    /// The key as one number, whose order is that of the fields.
+    /// The key as one number, whose order is that of the fields. Those that change while an instruction is ready are in
+    /// the upper half.
     fn packed(&self) -> u128 {
-        let first = u64::from(self.machine) << 35
-            | u64::from(self.grows) << 34
-            | u64::from(self.first_use) << 2
-            | u64::from(self.crowded) << 1
-            | u64::from(self.no_varying);
-        let wait = u64::from(self.wait.min((1 << Self::TIME) - 1));
-        let second = wait << (64 - Self::TIME) | ((self.effect + 1) as u64) << 32 | u64::from(!self.height);
-        u128::from(first) << (64 + Self::POSITION)
-            | u128::from(second) << Self::POSITION
-            | u128::from(self.node & ((1 << Self::POSITION) - 1))
+        let first = u64::from(self.machine) << 61
+            | u64::from(self.grows) << 60
+            | u64::from(self.first_use.min((1 << Self::POSITION) - 1)) << 32
+            | u64::from(self.crowded) << 31
+            | u64::from(self.no_varying) << 30
+            | u64::from(self.wait.min((1 << Self::TIME) - 1));
+        let second = ((self.effect + 1) as u64) << (32 + Self::POSITION)
+            | u64::from(!self.height) << Self::POSITION
+            | u64::from(self.node & ((1 << Self::POSITION) - 1));
+        u128::from(first) << 64 | u128::from(second)
     }
 }
 

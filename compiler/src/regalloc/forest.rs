@@ -66,7 +66,7 @@ impl Forest {
         Self {
             nodes: map_of(program.values.len()),
             heads: vec![None.into(); sets.set_count()],
-            live: Vec::new(),
+            live: Vec::with_capacity(program.values.len().min(64)),
             sums: Sums::default(),
         }
     }

@@ -16,7 +16,7 @@
 //! later. Only the first 48 ready instructions in code order are compared.
 
 use super::conflicts::Conflicts;
-use super::position_of_least;
+use super::{Bounded, insert_by_bound, position_of_least};
 use crate::delays::latency::{Latency, Sync, Timing};
 use crate::delays::nops::{Reads, Scoreboard, Writes};
 use crate::ir3::opcode::Effect;
@@ -222,6 +222,12 @@ struct Candidate {
     kinds: [bool; 2],
 }
 
+impl Bounded for Candidate {
+    fn bound(&self) -> u128 {
+        self.bound
+    }
+}
+
 struct Scheduler<'a> {
     program: &'a Program,
     target: &'a Target,
@@ -231,7 +237,7 @@ struct Scheduler<'a> {
     registers: Vec<Word>,
     /// Between the instructions of the region.
     graph: Conflicts,
-    /// Ready nodes of the region, first in the code first, and those of them that are compared.
+    /// Ready nodes of the region, first in the code first, and those of them that are compared, in the order of bounds.
     ready: BinaryHeap<Reverse<u32>>,
     window: Vec<Candidate>,
     /// The new order of the block, as positions in the old one.
@@ -350,15 +356,16 @@ impl Scheduler<'_> {
                 let node = &nodes[at as usize];
                 let (kinds, ready) = (expected.kinds(node, registers), board.ready_at(&node.on_board));
                 let (rank, height) = (node.rank, node.height);
-                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0, at), ready, kinds });
+                let bound = key(rank, height, 0, 0, at);
+                insert_by_bound(window, Candidate { node: at, rank, height, bound, ready, kinds });
             }
             let cycle = board.cycle();
             let key_now = |candidate: &Candidate| {
                 let nops = candidate.ready.saturating_sub(cycle);
                 key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds), candidate.node)
             };
-            let Some(at) = position_of_least(window, |candidate| candidate.bound, key_now) else { return expected };
-            let Candidate { node: at, kinds, .. } = window.swap_remove(at);
+            let Some(at) = position_of_least(window, key_now) else { return expected };
+            let Candidate { node: at, kinds, .. } = window.remove(at);
             let node = &nodes[at as usize];
             if issue(board, &mut expected, node, registers, kinds) {
                 window

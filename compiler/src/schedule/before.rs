@@ -25,8 +25,8 @@
 
 use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use super::live_out::live_out;
-use super::position_of_least;
 use super::registers::{Effect, RegisterUse, Start, Units};
+use super::{Bounded, insert_by_bound, position_of_least};
 use crate::delays::latency::Sync;
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
 use crate::target::occupancy::Workload;
@@ -295,6 +295,12 @@ struct Candidate {
     most: [i32; 3],
 }
 
+impl Bounded for Candidate {
+    fn bound(&self) -> u128 {
+        self.key
+    }
+}
+
 /// The state with which ready instructions are compared.
 struct Now {
     slot: u32,
@@ -424,21 +430,22 @@ impl Scheduler<'_> {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
                 let candidate = self.candidate(program, stretch, node);
-                self.window.push(candidate);
+                insert_by_bound(&mut self.window, candidate);
             }
             let now = self.now();
             let key = |candidate: &Candidate| self.key(candidate, &now);
-            let Some(at) = position_of_least(&self.window, |candidate| candidate.key, key) else { break };
-            let Candidate { node, .. } = self.window.swap_remove(at);
+            let Some(at) = position_of_least(&self.window, key) else { break };
+            let Candidate { node, .. } = self.window.remove(at);
             self.last_readers.clear();
             self.issue(program, stretch, node);
-            if !self.last_readers.is_empty() {
-                for at in 0..self.window.len() {
-                    let node = self.window[at].node;
-                    if self.last_readers.contains(&stretch[node as usize]) {
-                        self.window[at] = self.candidate(program, stretch, node);
-                    }
-                }
+            for i in 0..self.last_readers.len() {
+                let reader = self.last_readers[i];
+                let Some(at) = self.window.iter().position(|other| stretch[other.node as usize] == reader) else {
+                    continue;
+                };
+                let Candidate { node, .. } = self.window.remove(at);
+                let candidate = self.candidate(program, stretch, node);
+                insert_by_bound(&mut self.window, candidate);
             }
         }
         let nops_after = self.nops_after();

@@ -331,14 +331,14 @@ impl Encoder<'_> {
         }
         let name = FieldName::Src1;
         let src = self.src(0, name)?;
-        self.unmodified(name, &src)?;
+        self.unmodified(name, src)?;
         let Some(Kind::MoveSrc { r, kind }) = self.encoding.field(name).map(|field| field.kind) else {
             return self.fail(name, "it has no such field");
         };
         let value = match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => self.relative_bits(name, offset, false)? | 1 << 11,
             SrcOperand::ConstRelative(offset) => self.relative_bits(name, offset, true)? | 1 << 11,
-            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(&src) << 10,
+            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(src) << 10,
             SrcOperand::Const(word) => {
                 self.word |= 1 << kind;
                 self.const_bits(name, word)?
@@ -385,13 +385,13 @@ impl Encoder<'_> {
             let src = self.src(index, name)?;
             index += 1;
             let (value, r) = match field.kind {
-                Kind::Source { r } => (self.source(name, &src)?, r),
+                Kind::Source { r } => (self.source(name, src)?, r),
                 Kind::Source3 { negate, r, immediates } => {
-                    self.negate(name, &src, negate)?;
-                    (self.source3(name, &src, immediates)?, r)
+                    self.negate(name, src, negate)?;
+                    (self.source3(name, src, immediates)?, r)
                 }
                 Kind::SourceMiddle { negate, r } => {
-                    self.negate(name, &src, negate)?;
+                    self.negate(name, src, negate)?;
                     match src.operand {
                         SrcOperand::Place(place) => (self.number(&place, src.class, name)?, r),
                         _ => return self.fail(name, "a register is the only operand that it can have"),

@@ -316,7 +316,7 @@ struct WrittenRegister {
 /// Boxed: the error is rare, and a result without one then fits into a register.
 type EncodeResult<T = ()> = Result<T, Box<EncodeError>>;
 
-impl Encoder<'_> {
+impl<'a> Encoder<'a> {
     #[cold]
     fn fail<T>(&self, field: FieldName, what: &'static str) -> EncodeResult<T> {
         Err(Box::new(EncodeError::Field { opcode: self.data.opcode, field, what }))
@@ -448,9 +448,9 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn src(&self, index: usize, field: FieldName) -> EncodeResult<Src> {
+    fn src(&self, index: usize, field: FieldName) -> EncodeResult<&'a Src> {
         match self.data.srcs.get(index) {
-            Some(src) => Ok(*src),
+            Some(src) => Ok(src),
             None => self.fail(field, "no such source"),
         }
     }
@@ -476,7 +476,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn register(&mut self, name: FieldName, index: usize) -> EncodeResult<Src> {
+    fn register(&mut self, name: FieldName, index: usize) -> EncodeResult<&'a Src> {
         let src = self.src(index, name)?;
         match src.place() {
             Some(_) if !says_width(src.class.file) => self.fail(name, "a predicate or an address register"),
@@ -501,7 +501,7 @@ impl Encoder<'_> {
         self.registers.iter_mut().filter(|register| register.field == name).for_each(|it| it.half = Some(half));
     }
 
-    fn dst(&mut self, name: FieldName, index: usize) -> EncodeResult<Dst> {
+    fn dst(&mut self, name: FieldName, index: usize) -> EncodeResult<&'a Dst> {
         match self.data.dsts.get(index) {
             Some(dst) if dst.flags.contains(OperandFlags::UNIFORM) => {
                 let component = dst.place.reg().map(|reg| u64::from(reg.component()));
@@ -509,7 +509,7 @@ impl Encoder<'_> {
                 let number = number.filter(|&number| is_uniform_predicate(self.data.opcode, self.generation, number));
                 let Some(number) = number else { return self.fail(name, "a predicate of the scalar ALU") };
                 self.put(name, number)?;
-                Ok(*dst)
+                Ok(dst)
             }
             Some(dst) => {
                 let number = self.number(&dst.place, dst.class, name)?;
@@ -517,7 +517,7 @@ impl Encoder<'_> {
                     self.has_width(name, Half::Dst);
                 }
                 self.put(name, number)?;
-                Ok(*dst)
+                Ok(dst)
             }
             None => self.fail(name, "no such destination"),
         }

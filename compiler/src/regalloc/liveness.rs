@@ -163,6 +163,16 @@ impl Liveness {
         self.leaving.iter(block)
     }
 
+    /// The index of the start of a block.
+    pub fn start(&self, block: Block) -> u32 {
+        self.ranges[block].first
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> usize {
+        self.order.last().map_or(0, |&block| 2 * self.ranges[block].last as usize + 2)
+    }
+
     /// Returns true if a value is live into a block; its phis are not.
     pub fn is_live_into(&self, value: Value, block: Block) -> bool {
         let point = 2 * self.ranges[block].first;

@@ -138,7 +138,9 @@ impl Step {
     fn find_dying(&mut self, sets: &MergeSets, forest: &Forest) {
         for i in 0..self.killed.len() {
             let value = self.killed[i];
-            if forest.is_root(value) && forest.within(sets, value).all(|other| self.is_killed(other)) {
+            // A value that is alone in its set is a root, and need not be in the forest.
+            let is_root = sets.is_alone(value) || forest.is_root(value);
+            if is_root && forest.within(sets, value).all(|other| self.is_killed(other)) {
                 self.dying.push(value);
             }
         }

@@ -217,7 +217,7 @@ impl Analysis {
                 .any(|src| src.flags.contains(OperandFlags::FIRST_KILL) && src.value().is_some_and(is_together))
     }
 
-    /// Adds the effect of an instruction on the sums at its reads and at its writes, beside those of values that are
+    /// Adds the effect of an instruction on the sums at its reads and at its writes, without those of values that are
     /// alone in their sets.
     fn count_step(&self, program: &Program, data: &InstrData, step: &Step, read: &mut Sums, write: &mut Sums) {
         for result in &step.results {

@@ -48,7 +48,7 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let mut pass = Pass::new(program, target, counter);
     let is_branch = |data: &InstrData| data.opcode == Opcode::Br;
     let is_bitwise = |data: &InstrData| matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
-    pass.each_of(|data| negation::OPCODES.contains(&data.opcode), Pass::negation);
+    pass.each(|_, _| true, Pass::negation);
     pass.each_of(is_branch, Pass::vote);
     if target.has_branch_and_or {
         pass.each_of(is_branch, Pass::two_predicates);

@@ -4,9 +4,6 @@ use super::{DEPTH, Pass, is_legal};
 use crate::arms::Arm;
 use crate::ir3::{Instr, Mods, Opcode, RegFile, Src, SrcOperand};
 
-/// The opcodes with a rule.
-pub(super) const OPCODES: [Opcode; 5] = [Opcode::Br, Opcode::SelB16, Opcode::SelB32, Opcode::Mov, Opcode::AndB];
-
 impl Pass<'_> {
     /// Folds the negations that an instruction reads.
     pub(super) fn negation(&mut self, instr: Instr) {

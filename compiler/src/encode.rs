@@ -14,22 +14,27 @@
 //! - the lanes of a `kill` that go on as helpers, those of a `demote`: the driver sets whether there are any.
 
 use crate::ir3::{Attrs, InstrData, Opcode, Place, Program, SrcOperand};
-use crate::machine::{Code, CodeError, CodeInstr};
+use crate::machine::{Code, CodeError, CodeInstr, Flat, FlatInstr, encode};
 use crate::target::Target;
+use cranelift_entity::PrimaryMap;
 
 /// Encodes a program after legalization and decodes the words.
 ///
 /// # Errors
 /// If the program is not final, or has an operand that does not fit into its field.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), CodeError> {
-    let mut code = Code::from_program(program)?;
-    let words = code.encode(target.generation)?;
-    for (ip, instr) in &mut code.instrs {
-        let mut decoded = CodeInstr::decode(target.generation, &words, ip)?;
-        describe(&mut decoded.data, &instr.data);
-        *instr = decoded;
+    let Flat { instrs: flat, interface } = Flat::of(program)?;
+    let mut words = Vec::with_capacity(flat.len());
+    for (ip, &FlatInstr { instr, target: branch }) in &flat {
+        words.push(encode(target.generation, ip, &program.instrs[instr], branch)?);
     }
-    *program = code.into_program()?;
+    let mut instrs = PrimaryMap::with_capacity(words.len());
+    for (ip, &FlatInstr { instr, .. }) in &flat {
+        let mut decoded = CodeInstr::decode(target.generation, &words, ip)?;
+        describe(&mut decoded.data, &program.instrs[instr]);
+        instrs.push(decoded);
+    }
+    *program = Code { instrs, interface }.into_program()?;
     Ok(())
 }
 

@@ -156,9 +156,10 @@ impl Latency {
         }
     }
 
-    /// The latency from the first result of `producer` to source `index` of `consumer`.
+    /// The latency from the first result of `producer` to source `index` of `consumer`. Most latencies do not depend on
+    /// the index.
     #[must_use]
-    pub fn between(producer: Timed<'_>, consumer: Timed<'_>, index: usize, target: &Target) -> Self {
+    pub fn between(producer: Timed<'_>, consumer: Timed<'_>, index: impl FnOnce() -> usize, target: &Target) -> Self {
         let ((producer, producer_timing), (consumer, consumer_timing)) = (producer, consumer);
         let any = producer_timing.result;
         let Some(dst) = producer.dsts.first() else { return any };
@@ -182,6 +183,7 @@ impl Latency {
         if !consumer.opcode.is_alu() || dst.class.file == RegFile::Predicate {
             return hard(far);
         }
+        let index = index();
         let src = &consumer.srcs[index];
         let late = if index == 2 && consumer.opcode.reads_third_late() { third_source } else { 0 };
         hard(if src.class.half == dst.class.half { near - late } else { far - late })

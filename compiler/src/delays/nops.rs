@@ -146,8 +146,10 @@ pub fn insert(program: &mut Program, target: &Target) {
     program.rewrite_lists(|program, instr, out| {
         let mut delay = delays.before(instr);
         // Meta instructions are skipped.
-        let last = out.iter().rev().copied().find(|&last| !program.instrs[last].opcode.is_meta());
-        if let Some(last) = last.filter(|_| delay > 0) {
+        let last = || out.iter().rev().copied().find(|&last| !program.instrs[last].opcode.is_meta());
+        if delay > 0
+            && let Some(last) = last()
+        {
             let scalar = super::latency::is_scalar_alu(&program.instrs[instr], target);
             let data = &mut program.instrs[last];
             let carries = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) && data.repeat == 0;

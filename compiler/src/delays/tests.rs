@@ -84,7 +84,7 @@ fn latencies_are_those_of_the_units() {
         let target = target("a660");
         let timings = [producer, consumer].map(|instr| Timing::of(&program.instrs[instr], &target));
         let [producer, consumer] = [producer, consumer].map(|instr| &program.instrs[instr]);
-        let latency = Latency::between((producer, &timings[0]), (consumer, &timings[1]), index, &target);
+        let latency = Latency::between((producer, &timings[0]), (consumer, &timings[1]), || index, &target);
         (latency.slots, latency.soft)
     };
     assert_eq!(between(["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"], 0), (3, 3));

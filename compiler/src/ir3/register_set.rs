@@ -45,6 +45,20 @@ fn for_each_word(
         RegFile::Address => (OTHERS, PhysReg::A0_X.0, 1),
         RegFile::Predicate => (OTHERS.start + 2..OTHERS.end, PhysReg::P0_X.0, 1),
     };
+    // Most places are a few registers in one word.
+    if let Place::Reg(reg) = *place
+        && mask.0 & mask.0.wrapping_add(1) == 0
+    {
+        let start = file.start + u32::from(reg.0.saturating_sub(origin)) * units;
+        let end = (start + mask.0.trailing_ones() * units).min(file.end);
+        if reg == PhysReg::INVALID || end <= start {
+            return;
+        }
+        if start / 64 == (end - 1) / 64 {
+            visit((start / 64) as usize, u64::MAX >> (64 - (end - start)) << (start % 64));
+            return;
+        }
+    }
     // `count` registers from number `first` on.
     let mut range = |first: i32, count: u32| {
         let start = file.start + (first - i32::from(origin)).max(0) as u32 * units;
@@ -214,6 +228,17 @@ pub fn list_instr(program: &Program, target: &Target, data: &InstrData, list: &m
         writes = add(start, &dst.place, dst.class, dst.mask);
     }
     [reads, writes]
+}
+
+/// Returns true if a register that a source names is in a list, or overlaps one that is.
+pub fn list_meets_src(list: &[Word], program: &Program, target: &Target, src: &Src) -> bool {
+    let SrcOperand::Place(place) = &src.operand else { return false };
+    let mut common = 0;
+    for_each_word(program, target, place, src.class, src.mask, |at, bits| {
+        let same = list.iter().filter(|word| word.at as usize == at);
+        common |= same.fold(0, |common, word| common | word.units & bits);
+    });
+    common != 0
 }
 
 /// Returns true if a register is in both lists, or overlaps one that is.

@@ -84,7 +84,10 @@ fn shorten(program: &mut Program) -> bool {
     let mut position = 0;
     while position < program.layout.len() {
         let block = program.layout[position];
-        for index in 0..program.blocks[block].instrs.len() {
+        let list = &program.blocks[block].instrs;
+        let branches =
+            list.iter().rev().take_while(|&&instr| matches!(program.instrs[instr].attrs, Attrs::Branch { .. }));
+        for index in list.len() - branches.count()..list.len() {
             let instr = program.blocks[block].instrs[index];
             let Some(old) = target(program, instr) else { continue };
             let Some(new) = destination(program, old) else { continue };

@@ -26,8 +26,10 @@ use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::opcode::{Effect, Role};
 use crate::ir3::reconvergence::{self, Waiting};
-use crate::ir3::register_set::RegisterSet;
-use crate::ir3::{Block, Category, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, Src, SrcOperand};
+use crate::ir3::register_set::{RegisterSet, Word, list_instr};
+use crate::ir3::{
+    Block, Category, Dst, Instr, InstrData, InstrFlags, Opcode, PhysReg, Program, RegFile, Src, SrcOperand,
+};
 use crate::maps::map_of;
 use crate::target::Target;
 use bitflags::bitflags;
@@ -44,6 +46,7 @@ pub fn run(program: &mut Program, target: &Target, preamble: &Preamble) {
         waiting,
         after_kills: SecondaryMap::new(),
         grows: true,
+        registers: Vec::new(),
     };
     // Waiting blocks are later in the code, so that once is enough but for kills in loops.
     while std::mem::take(&mut waits.grows) {
@@ -124,12 +127,20 @@ impl Pending {
     }
 
     /// Returns true if one of the sets has one of these registers.
-    fn has(&self, set: Present, registers: &RegisterSet) -> bool {
-        self.present.contains(set) && self.set(set).meets(registers)
+    fn has(&self, set: Present, registers: &[Word]) -> bool {
+        self.present.contains(set) && self.set(set).meets_list(registers)
     }
 
     /// Adds registers to one of the sets.
-    fn add(&mut self, set: Present, registers: &RegisterSet) {
+    fn add(&mut self, set: Present, registers: &[Word]) {
+        if !registers.is_empty() {
+            self.set_mut(set).add_list(registers);
+            self.present |= set;
+        }
+    }
+
+    /// Adds a set of registers to one of the sets.
+    fn add_set(&mut self, set: Present, registers: &RegisterSet) {
         if *registers != RegisterSet::EMPTY {
             self.set_mut(set).add(registers);
             self.present |= set;
@@ -142,9 +153,9 @@ impl Pending {
         for set in other.present.iter() {
             let theirs = other.set(set);
             if lanes {
-                self.add(set, theirs);
+                self.add_set(set, theirs);
             } else {
-                self.add(set, &theirs.shared());
+                self.add_set(set, &theirs.shared());
             }
         }
         self.consts |= other.consts;
@@ -185,6 +196,8 @@ struct Waits<'a> {
     after_kills: SecondaryMap<Block, Pending>,
     /// More is pending after kills than when the blocks before them were visited in this iteration.
     grows: bool,
+    /// The registers of the current instruction.
+    registers: Vec<Word>,
 }
 
 impl Waits<'_> {
@@ -217,18 +230,20 @@ impl Analysis<Block> for Waits<'_> {
             pending.add_from(&self.after_kills[block], false);
         }
         let early = self.preamble.is_early(block);
+        let mut registers = std::mem::take(&mut self.registers);
         for &instr in &self.program.blocks[block].instrs {
             let data = &self.program.instrs[instr];
             if data.opcode.is_meta() && data.opcode != Opcode::TexPrefetch {
                 continue;
             }
-            let operands = Operands::of(self.program, self.target, data, early);
+            let operands = Operands::of(self.program, self.target, data, early, &mut registers);
             self.flags[instr] = operands.wait(&mut pending);
             operands.issue(&mut pending);
             if data.opcode == Opcode::Kill {
                 self.kill(block, &pending);
             }
         }
+        self.registers = registers;
         pending
     }
 }
@@ -240,18 +255,33 @@ struct Operands<'a> {
     target: &'a Target,
     is_scalar: bool,
     is_early: bool,
-    writes: RegisterSet,
-    reads: RegisterSet,
-    /// The registers that it writes and those that it reads.
-    named: RegisterSet,
+    writes: &'a [Word],
+    reads: &'a [Word],
+    /// The registers that it reads and those that it writes.
+    named: &'a [Word],
 }
 
 impl<'a> Operands<'a> {
-    fn of(program: &'a Program, target: &'a Target, data: &'a InstrData, is_early: bool) -> Self {
-        let [reads, writes] = RegisterSet::of_instr(program, target, data);
-        let mut named = reads;
-        named.add(&writes);
-        Self { program, data, target, is_scalar: is_scalar_alu(data, target), is_early, writes, reads, named }
+    fn of(
+        program: &'a Program,
+        target: &'a Target,
+        data: &'a InstrData,
+        is_early: bool,
+        registers: &'a mut Vec<Word>,
+    ) -> Self {
+        registers.clear();
+        let [middle, _] = list_instr(program, target, data, registers);
+        let (reads, writes) = registers.split_at(middle);
+        Self {
+            program,
+            data,
+            target,
+            is_scalar: is_scalar_alu(data, target),
+            is_early,
+            writes,
+            reads,
+            named: registers,
+        }
     }
 
     /// The flags that the instruction needs; they end the waits.
@@ -260,11 +290,11 @@ impl<'a> Operands<'a> {
         let fence = std::mem::take(&mut pending.barrier) || self.data.opcode == Opcode::Shpe;
         let last_input = self.data.flags.contains(InstrFlags::EI) && pending.varyings;
         // Nobody reads the result of a dummy.
-        let is_dummy = self.data.opcode == Opcode::BaryF && self.writes == RegisterSet::EMPTY;
+        let is_dummy = self.data.opcode == Opcode::BaryF && self.writes.is_empty();
         if fence || last_input || !is_dummy && self.needs_ss(pending) {
             flags |= InstrFlags::SS;
         }
-        if fence || !is_dummy && pending.has(Present::SY, &self.named) {
+        if fence || !is_dummy && pending.has(Present::SY, self.named) {
             flags |= InstrFlags::SY;
         }
         if flags.contains(InstrFlags::SY) {
@@ -282,7 +312,7 @@ impl<'a> Operands<'a> {
 
     /// Returns true if it reads or overwrites a result that `(ss)` waits for.
     fn needs_ss(&self, pending: &Pending) -> bool {
-        if pending.has(Present::SS, &self.named) {
+        if pending.has(Present::SS, self.named) {
             return true;
         }
         let reads_consts = || {
@@ -292,7 +322,7 @@ impl<'a> Operands<'a> {
             return true;
         }
         if !self.is_scalar {
-            return pending.has(Present::SCALAR_FULL, &self.named) || pending.has(Present::SCALAR_HALF, &self.named);
+            return pending.has(Present::SCALAR_FULL, self.named) || pending.has(Present::SCALAR_HALF, self.named);
         }
         // Each operand by its width.
         let other_width = |half: bool| if half { Present::SCALAR_FULL } else { Present::SCALAR_HALF };
@@ -301,15 +331,18 @@ impl<'a> Operands<'a> {
             let set = other_width(src.class.half);
             pending.present.contains(set) && pending.set(set).meets_src(program, target, src)
         };
-        data.dsts.iter().any(|dst| pending.has(other_width(dst.class.half), &RegisterSet::of_dst(program, target, dst)))
-            || data.srcs.iter().any(is_read)
+        let is_overwritten = |dst: &Dst| {
+            let set = other_width(dst.class.half);
+            pending.present.contains(set) && pending.set(set).meets(&RegisterSet::of_dst(program, target, dst))
+        };
+        data.dsts.iter().any(is_overwritten) || data.srcs.iter().any(is_read)
     }
 
     /// Returns true if it overwrites registers that may not have been read yet.
     fn overwrites(&self, pending: &Pending) -> bool {
-        pending.has(Present::READ_SS, &self.writes)
-            || pending.has(Present::READ_ANY, &self.writes)
-            || !self.is_scalar && pending.has(Present::READ_SCALAR, &self.writes)
+        pending.has(Present::READ_SS, self.writes)
+            || pending.has(Present::READ_ANY, self.writes)
+            || !self.is_scalar && pending.has(Present::READ_SCALAR, self.writes)
     }
 
     /// Adds the registers that others have to wait for after it.
@@ -321,15 +354,15 @@ impl<'a> Operands<'a> {
         let mut by_ss = kind == Sync::Ss || shared;
         if self.is_scalar {
             let set = if data.dsts[0].class.half { Present::SCALAR_HALF } else { Present::SCALAR_FULL };
-            pending.add(set, &self.writes);
+            pending.add(set, self.writes);
         } else {
             by_ss |= self.is_early && writes_a1(data);
             if by_ss {
-                pending.add(Present::SS, &self.writes);
+                pending.add(Present::SS, self.writes);
             }
             if kind == Sync::Sy {
-                pending.add(Present::SY, &self.writes);
-                pending.add(Present::SY, &self.result_in_place());
+                pending.add(Present::SY, self.writes);
+                pending.add_set(Present::SY, &self.result_in_place());
             }
         }
         match data.opcode {
@@ -340,11 +373,11 @@ impl<'a> Operands<'a> {
         pending.barrier = data.opcode.category() == Category::Barrier;
         // The registers that it may read later.
         if self.is_scalar {
-            pending.add(Present::READ_SCALAR, &self.reads);
+            pending.add(Present::READ_SCALAR, self.reads);
         } else if by_ss || has_no_result(data.opcode) {
-            pending.add(Present::READ_SS, &self.reads);
+            pending.add(Present::READ_SS, self.reads);
         } else if !is_flow && !data.opcode.is_alu() && !data.opcode.is_meta() {
-            pending.add(Present::READ_ANY, &self.reads);
+            pending.add(Present::READ_ANY, self.reads);
         }
     }
 

@@ -160,7 +160,8 @@ impl Builder {
         }
         // If a pair of branches ends a block, the second starts none, unless another branch leads there.
         let targeted: SmallVec<[Ip; 32]> = self.code.instrs.values().filter_map(|instr| instr.target).collect();
-        for ip in self.ips().skip(1) {
+        let is_choice = |ip: &Ip| self.instr(*ip).data.opcode.inverse_branch().is_some();
+        for ip in self.ips().skip(1).filter(is_choice) {
             let jp = self.instr(ip).data.flags.contains(InstrFlags::JP);
             // The branch before it may be the second of a pair itself.
             let is_free = || ip.index() < 2 || starts[ip.index() - 1] || !self.second_of_pair(Ip::new(ip.index() - 1));

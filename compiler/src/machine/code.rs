@@ -107,14 +107,44 @@ impl Code {
     /// If an operand has no register, an instruction is none of the machine, a branch leads nowhere, or the edges of a
     /// block are not those of its instructions.
     pub fn from_program(program: &Program) -> Result<Self> {
+        let mut program = program.clone();
+        let Flat { instrs, interface } = Flat::of(&mut program)?;
+        let instrs = instrs.values().map(|&FlatInstr { instr, target }| {
+            let mut data = std::mem::replace(&mut program.instrs[instr], InstrData::new(Opcode::Nop));
+            if matches!(data.attrs, Attrs::Branch { .. }) {
+                data.attrs = Attrs::None;
+            }
+            CodeInstr { data, target }
+        });
+        Ok(Self { instrs: instrs.collect(), interface })
+    }
+}
+
+/// An instruction of a program in its flat order.
+pub(crate) struct FlatInstr {
+    pub(crate) instr: Instr,
+    /// The target of its branch or jump.
+    pub(crate) target: Option<Ip>,
+}
+
+/// The flat order of a program, of whose instructions all marks of the compiler have been removed. Only the attributes
+/// of branches still name blocks.
+pub(crate) struct Flat {
+    pub(crate) instrs: PrimaryMap<Ip, FlatInstr>,
+    pub(crate) interface: Interface,
+}
+
+impl Flat {
+    /// Flattens a program after legalization, with the errors of [`Code::from_program`].
+    pub(crate) fn of(program: &mut Program) -> Result<Self> {
         Flatten::new(program)?.run()
     }
 }
 
 /// The state of flattening.
 struct Flatten<'a> {
-    program: &'a Program,
-    code: Code,
+    program: &'a mut Program,
+    flat: Flat,
     /// The position of the first instruction in or after each block; none for a block that is not in the layout.
     starts: SecondaryMap<Block, PackedOption<Ip>>,
     /// True once an `end` has declared the outputs.
@@ -122,7 +152,7 @@ struct Flatten<'a> {
 }
 
 impl<'a> Flatten<'a> {
-    fn new(program: &'a Program) -> Result<Self> {
+    fn new(program: &'a mut Program) -> Result<Self> {
         let interface = Interface {
             stage: program.stage,
             workgroup_size: program.workgroup_size,
@@ -143,79 +173,80 @@ impl<'a> Flatten<'a> {
             next += opcodes.filter(|opcode| !opcode.is_meta()).count() as u32;
         }
         let instrs = PrimaryMap::with_capacity(next as usize);
-        Ok(Self { program, code: Code { instrs, interface }, starts, ended: false })
+        Ok(Self { program, flat: Flat { instrs, interface }, starts, ended: false })
     }
 
-    fn run(mut self) -> Result<Code> {
-        let program = self.program;
-        for (position, &block) in program.layout.iter().enumerate() {
-            let start = self.code.instrs.next_key();
-            for &instr in &program.blocks[block].instrs {
-                self.instr(block, instr)?;
+    fn run(mut self) -> Result<Flat> {
+        for position in 0..self.program.layout.len() {
+            let block = self.program.layout[position];
+            let start = self.flat.instrs.next_key();
+            for at in 0..self.program.blocks[block].instrs.len() {
+                self.instr(block, self.program.blocks[block].instrs[at])?;
             }
-            let waits = program.blocks[block].reconvergence_point;
-            let first = self.code.instrs.get(start).map(|first| first.data.flags.contains(InstrFlags::JP));
-            if waits && first == Some(false) {
+            let waits = self.program.blocks[block].reconvergence_point;
+            let first = self.flat.instrs.get(start).map(|first| &self.program.instrs[first.instr]);
+            if waits && first.is_some_and(|first| !first.flags.contains(InstrFlags::JP)) {
                 return Err(CodeError::new(block, "lanes reconverge here, and its first instruction has no (jp)"));
             }
-            self.edges(block, program.layout.get(position + 1).copied())?;
+            self.edges(block, self.program.layout.get(position + 1).copied())?;
         }
-        let count = self.code.instrs.len();
-        for (ip, instr) in &self.code.instrs {
+        let count = self.flat.instrs.len();
+        for (ip, instr) in &self.flat.instrs {
             if let Some(target) = instr.target.filter(|target| target.0 as usize >= count) {
                 return Err(CodeError::new(ip, format!("a branch to {target}, and the code ends before it")));
             }
         }
-        Ok(self.code)
+        Ok(self.flat)
     }
 
     fn instr(&mut self, block: Block, instr: Instr) -> Result<()> {
-        let data = &self.program.instrs[instr];
-        let place = || format!("{instr} (`{}`)", data.opcode);
-        let mut data = data.clone();
-        strip(&mut data).map_err(|what| CodeError::new(place(), what))?;
-        match data.opcode {
-            Opcode::Input | Opcode::TexPrefetch if block != self.program.entry() => {
-                return Err(CodeError::new(place(), "a value that is there from the start, not in the first block"));
+        let is_entry = block == self.program.entry();
+        let data = &mut self.program.instrs[instr];
+        let opcode = data.opcode;
+        let fail = |what: &str| Err(CodeError::new(format!("{instr} (`{opcode}`)"), what));
+        if let Err(what) = strip(data) {
+            return fail(&what);
+        }
+        match opcode {
+            Opcode::Input | Opcode::TexPrefetch if !is_entry => {
+                return fail("a value that is there from the start, not in the first block");
             }
             Opcode::Input => {
-                let Attrs::Input(input) = data.attrs else { return Err(CodeError::new(place(), "not an input")) };
+                let Attrs::Input(input) = data.attrs else { return fail("not an input") };
                 let inputs = data.dsts.iter().map(|&dst| EntryRegister { input, dst });
-                self.code.interface.inputs.extend(inputs);
+                self.flat.interface.inputs.extend(inputs);
                 return Ok(());
             }
             Opcode::TexPrefetch => {
-                self.code.interface.prefetches.push(data);
+                self.flat.interface.prefetches.push(data.clone());
                 return Ok(());
             }
-            opcode if opcode.is_meta() || opcode.is_macro() => {
-                return Err(CodeError::new(place(), "it is no instruction of the machine"));
-            }
-            Opcode::End | Opcode::Chmask => self.outputs(&mut data).map_err(|what| CodeError::new(place(), what))?,
+            opcode if opcode.is_meta() || opcode.is_macro() => return fail("it is no instruction of the machine"),
+            Opcode::End | Opcode::Chmask => match self.outputs(instr) {
+                Ok(()) => {}
+                Err(what) => return fail(&what),
+            },
             _ => {}
         }
-        let target = match std::mem::take(&mut data.attrs) {
-            Attrs::Branch { target } if !data.opcode.is_predication() => target,
-            Attrs::Branch { .. } => None,
-            attrs => {
-                data.attrs = attrs;
-                None
-            }
+        let target = match self.program.instrs[instr].attrs {
+            Attrs::Branch { target } if !opcode.is_predication() => target,
+            _ => None,
         };
         let target = match target {
             Some(block) => match self.starts[block].expand() {
                 Some(ip) => Some(ip),
-                None => return Err(CodeError::new(place(), format!("a branch to {block}, which is not in the code"))),
+                None => return fail(&format!("a branch to {block}, which is not in the code")),
             },
-            None if needs_target(data.opcode) => return Err(CodeError::new(place(), "a branch without a target")),
+            None if needs_target(opcode) => return fail("a branch without a target"),
             None => None,
         };
-        self.code.instrs.push(CodeInstr { data, target });
+        self.flat.instrs.push(FlatInstr { instr, target });
         Ok(())
     }
 
     /// Moves the sources of `end` to the interface.
-    fn outputs(&mut self, data: &mut InstrData) -> std::result::Result<(), String> {
+    fn outputs(&mut self, instr: Instr) -> std::result::Result<(), String> {
+        let data = &mut self.program.instrs[instr];
         let srcs = std::mem::take(&mut data.srcs);
         let indices = match std::mem::take(&mut data.attrs) {
             Attrs::Outputs(indices) => indices,
@@ -227,11 +258,11 @@ impl<'a> Flatten<'a> {
         }
         let outputs = srcs.into_iter().enumerate();
         let outputs: Vec<_> = outputs.map(|(i, src)| OutputRegister { index: indices.get(i).copied(), src }).collect();
-        if self.ended && outputs != self.code.interface.outputs {
+        if self.ended && outputs != self.flat.interface.outputs {
             return Err("other outputs than at another end".into());
         }
         self.ended = true;
-        self.code.interface.outputs = outputs;
+        self.flat.interface.outputs = outputs;
         Ok(())
     }
 
@@ -279,14 +310,18 @@ fn strip(data: &mut InstrData) -> std::result::Result<(), String> {
         let kept = SrcOperand::Place(data.dsts[0].place);
         data.srcs.retain(|src| src.operand != kept);
     }
+    let is_physical = |place: &Place| matches!(place, Place::Reg(_) | Place::Relative { .. });
     for dst in &mut data.dsts {
-        dst.place = physical(dst.place)?;
+        if !is_physical(&dst.place) {
+            dst.place = physical(dst.place)?;
+        }
         dst.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::UNIFORM;
     }
     for src in &mut data.srcs {
         src.flags &= OperandFlags::R | OperandFlags::LAST | OperandFlags::ALIAS | OperandFlags::FIRST_ALIAS;
         match &mut src.operand {
-            SrcOperand::Place(place) => *place = physical(*place)?,
+            SrcOperand::Place(place) if !is_physical(place) => *place = physical(*place)?,
+            SrcOperand::Place(_) => {}
             SrcOperand::Undef => return Err("an undefined operand has no register".into()),
             SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) => {}
         }

@@ -11,6 +11,8 @@ pub mod listing;
 mod words;
 
 pub use code::{Code, CodeError, CodeInstr, EntryRegister, Interface, Ip, OutputRegister};
+pub(crate) use code::{Flat, FlatInstr};
+pub(crate) use words::encode;
 
 #[cfg(test)]
 mod tests;

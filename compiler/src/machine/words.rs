@@ -2,6 +2,7 @@
 
 use super::code::{Code, CodeError, CodeInstr, Interface, Ip};
 use super::encoding::{self, DecodeError};
+use crate::ir3::InstrData;
 use crate::target::Generation;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -11,13 +12,9 @@ impl Code {
     /// # Errors
     /// At the first instruction that the generation does not have, or an operand of which does not fit its field.
     pub fn encode(&self, generation: Generation) -> Result<Vec<u64>, CodeError> {
-        let word = |(ip, instr): (Ip, &CodeInstr)| {
-            let distance = instr.target.map(|target| target.as_u32().wrapping_sub(ip.as_u32()).cast_signed());
-            encoding::encode(generation, &instr.data, distance).map_err(|error| CodeError::new(ip, error.to_string()))
-        };
         let mut words = Vec::with_capacity(self.instrs.len());
-        for instr in &self.instrs {
-            words.push(word(instr)?);
+        for (ip, instr) in &self.instrs {
+            words.push(encode(generation, ip, &instr.data, instr.target)?);
         }
         Ok(words)
     }
@@ -34,6 +31,12 @@ impl Code {
         }
         Ok(Self { instrs, interface })
     }
+}
+
+/// The word of an instruction at a position, which branches to `target`.
+pub(crate) fn encode(generation: Generation, ip: Ip, data: &InstrData, target: Option<Ip>) -> Result<u64, CodeError> {
+    let distance = target.map(|target| target.as_u32().wrapping_sub(ip.as_u32()).cast_signed());
+    encoding::encode(generation, data, distance).map_err(|error| CodeError::new(ip, error.to_string()))
 }
 
 impl CodeInstr {

@@ -247,7 +247,8 @@ impl Propagation<'_> {
         }
         let info = &self.program.values[value];
         let def = &self.program.instrs[info.instr];
-        if info.class != reader.class
+        if !matches!(def.opcode, Opcode::Mov | Opcode::AbsnegF | Opcode::AbsnegS)
+            || info.class != reader.class
             || !matches!(info.class.file, RegFile::General | RegFile::Shared)
             || info.components != 1
             || !def.flags.is_empty()

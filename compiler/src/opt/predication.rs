@@ -17,6 +17,7 @@ use crate::arms::{Arm, Counter};
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{Block, Instr, InstrData, Mods, Opcode, Program, RegFile, reconvergence};
 use crate::target::Target;
+use std::cell::OnceCell;
 
 /// An if that can be predicated.
 struct If {
@@ -37,10 +38,12 @@ pub fn is_needed(program: &Program, target: &Target) -> bool {
 
 /// Predicates all candidates.
 pub fn run(program: &mut Program, counter: &Counter) {
-    let uniformity = Uniformity::new(program);
+    let uniformity = OnceCell::new();
     for position in 0..program.layout.len() {
         if let Some(found) = candidate(program, position, counter) {
-            if !uniformity.parts_lanes(found.from) {
+            // Most branches have a record, and those of uniform conditions are no candidates.
+            let is_unknown = program.blocks[found.from].divergent.is_none();
+            if is_unknown && !uniformity.get_or_init(|| Uniformity::new(program)).parts_lanes(found.from) {
                 counter.count(Arm::PredicationUniform);
                 continue;
             }

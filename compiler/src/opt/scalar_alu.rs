@@ -41,13 +41,20 @@ pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
             data.divergent = Some(uniformity.parts_lanes(block));
         }
     }
-    if target.has_shared_regfile {
+    if target.has_shared_regfile
+        && (target.has_scalar_alu || program.iter_instrs().any(|(_, instr)| is_workgroup(&program.instrs[instr])))
+    {
         let chosen = Choice::new(program, target, &uniformity, counter).chosen;
         if chosen.values().any(|&chosen| chosen) {
             Rewrite::new(program, &uniformity, chosen, counter).run();
         }
     }
     reconvergence::run(program);
+}
+
+/// Returns true for the input that is in a shared register without a scalar ALU, too.
+const fn is_workgroup(data: &InstrData) -> bool {
+    matches!(data.attrs, Attrs::Input(Some(InputKind::System(SystemValue::WorkgroupId))))
 }
 
 const fn shared(class: RegClass) -> RegClass {
@@ -120,9 +127,7 @@ impl<'a> Choice<'a> {
             let data = &self.program.instrs[instr];
             let Some(value) = self.uniform_result(data) else { continue };
             self.chosen[value] = match data.opcode {
-                Opcode::Input => {
-                    matches!(data.attrs, Attrs::Input(Some(InputKind::System(SystemValue::WorkgroupId))))
-                }
+                Opcode::Input => is_workgroup(data),
                 Opcode::Split => true,
                 _ if !self.target.has_scalar_alu => false,
                 Opcode::Phi => self.program.values[value].components == 1,

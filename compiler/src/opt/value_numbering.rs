@@ -131,6 +131,9 @@ fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOptio
 /// If several tests of one value exist, none of which dominates all others, merges them into one after the value's
 /// definition. A long live range of a predicate costs nothing: without a register, it is rematerialised at its uses.
 fn gather_tests(program: &mut Program, counter: &Counter) {
+    if program.iter_instrs().filter(|&(_, instr)| test_of(&program.instrs[instr]).is_some()).nth(1).is_none() {
+        return;
+    }
     // For each tested value: the test that stays, and the number of tests.
     let mut tests = FxHashMap::<Value, (Instr, u32)>::default();
     let mut defined = map_of::<Value, bool>(program.values.len());
@@ -177,10 +180,12 @@ fn gather_tests(program: &mut Program, counter: &Counter) {
 
 /// The general register that an instruction compares with 0 to compute a predicate, and the predicate.
 fn test_of(data: &InstrData) -> Option<(Value, Value)> {
+    if data.opcode != Opcode::CmpsS {
+        return None;
+    }
     let [Dst { place: Place::Value(predicate), class, .. }] = data.dsts[..] else { return None };
     let [tested, zero] = &data.srcs[..] else { return None };
-    let is_test = data.opcode == Opcode::CmpsS
-        && data.attrs == Attrs::Compare(Condition::Ne)
+    let is_test = data.attrs == Attrs::Compare(Condition::Ne)
         && class.file == RegFile::Predicate
         && data.flags.is_empty()
         && zero.operand == SrcOperand::Immediate(0)

@@ -53,7 +53,7 @@ struct ForestNode {
 /// The live values at a point.
 pub struct Forest {
     nodes: SecondaryMap<Value, ForestNode>,
-    /// A live member of each set.
+    /// A live member of each set with several members.
     heads: Vec<PackedOption<Value>>,
     live: Vec<Value>,
     /// Units of all roots.
@@ -66,7 +66,7 @@ impl Forest {
         Self {
             nodes: map_of(program.values.len()),
             heads: vec![None.into(); sets.set_count()],
-            live: Vec::new(),
+            live: Vec::with_capacity(program.values.len().min(64)),
             sums: Sums::default(),
         }
     }
@@ -86,9 +86,9 @@ impl Forest {
         self.nodes[value].is_root
     }
 
-    /// The live members of a set.
-    fn members(&self, set: usize) -> impl Iterator<Item = Value> + '_ {
-        let mut at = self.heads[set];
+    /// The live members of a value's set, unless it is alone in it.
+    fn members(&self, sets: &MergeSets, value: Value) -> impl Iterator<Item = Value> + '_ {
+        let mut at = if sets.is_alone(value) { None.into() } else { self.heads[sets.set_of(value)] };
         std::iter::from_fn(move || {
             let value = at.expand()?;
             at = self.nodes[value].next;
@@ -98,11 +98,14 @@ impl Forest {
 
     /// The widest other live value that contains the interval of `value`.
     pub fn container(&self, sets: &MergeSets, value: Value) -> Option<Value> {
+        if sets.is_alone(value) {
+            return None;
+        }
         let interval = sets.interval(value);
         let contains = |&other: &Value| other != value && sets.interval(other).contains(interval);
         // A root, if there is one: no other value is wider.
         let mut found = None;
-        for other in self.members(sets.set_of(value)).filter(contains) {
+        for other in self.members(sets, value).filter(contains) {
             if self.nodes[other].is_root {
                 return Some(other);
             }
@@ -114,7 +117,7 @@ impl Forest {
     /// The other live values within the interval of `value`.
     pub fn within<'a>(&'a self, sets: &'a MergeSets, value: Value) -> impl Iterator<Item = Value> + 'a {
         let interval = sets.interval(value);
-        self.members(sets.set_of(value)).filter(move |&other| other != value && interval.contains(sets.interval(other)))
+        self.members(sets, value).filter(move |&other| other != value && interval.contains(sets.interval(other)))
     }
 
     /// Marks a live value as not a root.
@@ -144,17 +147,18 @@ impl Forest {
         if self.is_live(value) {
             return self.nodes[value].is_root;
         }
-        let set = sets.set_of(value);
-        let is_alone = self.heads[set].is_none();
-        let is_root = is_alone || self.container(sets, value).is_none();
-        if is_root && !is_alone {
-            absorbed.extend(self.within(sets, value).filter(|&other| self.nodes[other].is_root));
-            absorbed.iter().for_each(|&other| self.demote(other));
-        }
+        let is_root = self.container(sets, value).is_none();
         self.live.push(value);
-        let next = std::mem::replace(&mut self.heads[set], value.into());
-        if let Some(next) = next.expand() {
-            self.nodes[next].prev = value.into();
+        let mut next = None.into();
+        if !sets.is_alone(value) {
+            if is_root {
+                absorbed.extend(self.within(sets, value).filter(|&other| self.nodes[other].is_root));
+                absorbed.iter().for_each(|&other| self.demote(other));
+            }
+            next = std::mem::replace(&mut self.heads[sets.set_of(value)], value.into());
+            if let Some(next) = next.expand() {
+                self.nodes[next].prev = value.into();
+            }
         }
         let (kind, units) = (kind(program.values[value].class) as u8, liveness.units(value));
         let position = self.live.len() as u32;
@@ -172,13 +176,15 @@ impl Forest {
         if node.position == 0 {
             return false;
         }
-        let set = sets.set_of(value);
-        match node.prev.expand() {
-            Some(prev) => self.nodes[prev].next = node.next,
-            None => self.heads[set] = node.next,
-        }
-        if let Some(next) = node.next.expand() {
-            self.nodes[next].prev = node.prev;
+        let is_alone = sets.is_alone(value);
+        if !is_alone {
+            match node.prev.expand() {
+                Some(prev) => self.nodes[prev].next = node.next,
+                None => self.heads[sets.set_of(value)] = node.next,
+            }
+            if let Some(next) = node.next.expand() {
+                self.nodes[next].prev = node.prev;
+            }
         }
         self.nodes[value] = ForestNode::default();
         self.live.swap_remove(node.position as usize - 1);
@@ -189,7 +195,7 @@ impl Forest {
             return false;
         }
         self.sums[usize::from(node.kind)] -= u32::from(node.units);
-        if self.heads[set].is_some() {
+        if !is_alone && self.heads[sets.set_of(value)].is_some() {
             exposed.extend(self.within(sets, value));
             // Wide values first: values inside them are not roots.
             exposed.sort_unstable_by_key(|&other| (std::cmp::Reverse(sets.interval(other).units()), other.index()));

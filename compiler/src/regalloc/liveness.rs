@@ -53,7 +53,7 @@ impl BlockValues {
     fn new(program: &Program) -> Self {
         let mut heads = SecondaryMap::with_default(NIL);
         heads.resize(program.blocks.len());
-        Self { entries: Vec::new(), heads }
+        Self { entries: Vec::with_capacity(2 * program.blocks.len()), heads }
     }
 
     fn push(&mut self, block: Block, value: Value) {
@@ -163,6 +163,16 @@ impl Liveness {
         self.leaving.iter(block)
     }
 
+    /// The index of the start of a block.
+    pub fn start(&self, block: Block) -> u32 {
+        self.ranges[block].first
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> usize {
+        self.order.last().map_or(0, |&block| 2 * self.ranges[block].last as usize + 2)
+    }
+
     /// Returns true if a value is live into a block; its phis are not.
     pub fn is_live_into(&self, value: Value, block: Block) -> bool {
         let point = 2 * self.ranges[block].first;
@@ -234,22 +244,37 @@ impl Liveness {
 
 /// The state of the traversal from uses back to definitions.
 struct UseTraversal {
-    /// The block that defines each value, by the order plus one, and the point.
-    def: SecondaryMap<Value, (u32, u32)>,
-    /// The uses of all values, each with the one before it of the same value: its position plus one, or 0.
+    values: SecondaryMap<Value, ValueUses>,
+    /// The other uses of all values, each with the one before it of the same value: its position plus one, or 0.
     uses: Vec<(UsePoint, u32)>,
-    /// The last use of each value, in the same form.
-    last_use: SecondaryMap<Value, u32>,
     /// Position of each block in the order.
     position: SecondaryMap<Block, u32>,
+}
+
+/// The definition and the uses of a value.
+#[derive(Clone, Copy, Default)]
+struct ValueUses {
+    /// The block that defines it, by the order plus one, and the point.
+    block: u32,
+    point: u32,
+    /// The point after the last use that is known to be in its own block, after its definition; 0 without one.
+    local_end: u32,
+    /// The last of the other uses, as in [`UseTraversal::uses`].
+    last_use: u32,
+}
+
+impl ValueUses {
+    /// Returns true if a use is in the block of the definition, after it.
+    fn is_local(&self, at: UsePoint) -> bool {
+        at.block + 1 == self.block && 2 * at.index >= self.point
+    }
 }
 
 impl UseTraversal {
     fn new(program: &Program, live: &mut Liveness) -> Result<Self, Error> {
         let mut this = Self {
-            def: map_of(program.values.len()),
-            uses: Vec::with_capacity(2 * program.values.len()),
-            last_use: map_of(program.values.len()),
+            values: map_of(program.values.len()),
+            uses: Vec::with_capacity(program.values.len()),
             position: map_of(program.blocks.len()),
         };
         let mut index = 0;
@@ -268,14 +293,15 @@ impl UseTraversal {
                     if info.class != dst.class {
                         return Err(Error::unsupported(program, instr, "an operand of another class than its value"));
                     }
-                    if this.def[value].0 != 0 {
+                    let uses = &mut this.values[value];
+                    if uses.block != 0 {
                         return Err(Error::Malformed { what: format!("{value} is defined twice") });
                     }
                     live.units[value] = info.components.max(1) * info.class.component_units();
                     let at_start = data.opcode.is_ready_at_start();
                     let index = if at_start { first } else { index };
                     let early = is_early(data, dst) && !at_start;
-                    this.def[value] = (position as u32 + 1, 2 * index + u32::from(!early));
+                    (uses.block, uses.point) = (position as u32 + 1, 2 * index + u32::from(!early));
                 }
                 if data.opcode == Opcode::Phi {
                     phis.push((block, instr));
@@ -301,13 +327,18 @@ impl UseTraversal {
     }
 
     fn add_use(&mut self, value: Value, at: UsePoint) {
-        self.uses.push((at, self.last_use[value]));
-        self.last_use[value] = self.uses.len() as u32;
+        let uses = &mut self.values[value];
+        if uses.is_local(at) {
+            uses.local_end = uses.local_end.max(2 * at.index + 1);
+        } else {
+            self.uses.push((at, uses.last_use));
+            uses.last_use = self.uses.len() as u32;
+        }
     }
 
-    /// The uses of a value, the last one first.
+    /// The uses of a value that were not known to be local when they were found, the last one first.
     fn uses(&self, value: Value) -> impl Iterator<Item = UsePoint> + '_ {
-        let mut next = self.last_use[value];
+        let mut next = self.values[value].last_use;
         std::iter::from_fn(move || {
             let (at, before) = self.uses[next.checked_sub(1)? as usize];
             next = before;
@@ -322,21 +353,20 @@ impl UseTraversal {
         let mut list: Vec<u32> = Vec::new();
         let mut stack: Vec<u32> = Vec::new();
         for value in program.values.keys() {
-            let (def_block, def_point) = self.def[value];
-            let Some(def_block) = def_block.checked_sub(1) else {
+            let uses = self.values[value];
+            let (def_point, local_end) = (uses.point, uses.local_end);
+            let Some(def_block) = uses.block.checked_sub(1) else {
                 let class = program.values[value].class;
-                if self.last_use[value] != 0 && class.file == RegFile::General && program.values[value].array.is_none()
-                {
+                if uses.last_use != 0 && class.file == RegFile::General && program.values[value].array.is_none() {
                     return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
                 }
                 continue;
             };
             let first_segment = live.segments.len() as u32;
             // Used in its own block only, like most values.
-            let is_local = |at: UsePoint| at.block == def_block && 2 * at.index >= def_point;
-            if self.uses(value).all(is_local) {
+            if self.uses(value).all(|at| uses.is_local(at)) {
                 let last = self.uses(value).map(|at| 2 * at.index + 1).max().unwrap_or(0);
-                let end = last.max((def_point | 1) + 1);
+                let end = last.max(local_end).max((def_point | 1) + 1);
                 live.segments.push(Segment { start: def_point, end });
                 live.of_value[value] = (first_segment, 1);
                 live.leave(value, def_block, end, edges.last(def_block));
@@ -346,10 +376,10 @@ impl UseTraversal {
             let physical = program.values[value].class.file == RegFile::Shared;
             let mut paths =
                 Paths { edges: &edges, seen: &mut seen, list: &mut list, value: value.into(), at_entry: false };
-            paths.touch(def_block, (def_point | 1) + 1);
+            paths.touch(def_block, local_end.max((def_point | 1) + 1));
             for at in self.uses(value) {
                 paths.touch(at.block, 2 * at.index + 1);
-                if !is_local(at) {
+                if !uses.is_local(at) {
                     stack.push(at.block);
                 }
             }

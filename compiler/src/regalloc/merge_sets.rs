@@ -65,6 +65,8 @@ impl Interval {
 struct Placed {
     interval: Interval,
     set: u32,
+    /// True if its set has no other member.
+    is_alone: bool,
 }
 
 /// The merge sets of a program.
@@ -115,6 +117,11 @@ impl MergeSets {
     /// The index of the value's set.
     pub fn set_of(&self, value: Value) -> usize {
         self.placed[value].set as usize
+    }
+
+    /// Returns true if the set of a value has no other member.
+    pub fn is_alone(&self, value: Value) -> bool {
+        self.placed[value].is_alone
     }
 
     /// The interval of a set.
@@ -210,6 +217,7 @@ impl MergeSets {
             }
             let start = self.sets[self.set_of(value)].start + (at - low) as u32;
             self.placed[value].interval = Interval { start, end: start + units };
+            self.placed[value].is_alone = sets.get(old as usize).is_none_or(|set| set.is_of(value));
         }
     }
 }
@@ -235,6 +243,11 @@ struct Set {
 }
 
 impl Set {
+    /// Returns true if a value is the only member.
+    fn is_of(&self, value: Value) -> bool {
+        self.members.iter().all(|member| member.value == value)
+    }
+
     fn insert(&mut self, live: Segment, value: Value) {
         let later = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
         let at = self.members.len() - later;

@@ -13,12 +13,12 @@
 use super::array_ranges::{ArrayRanges, Indices};
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, ValueList};
 use super::inputs::{self, GivenInputs};
-use super::liveness::Liveness;
+use super::liveness::{Liveness, is_early};
 use super::merge_sets::{MergeSets, WIDEST};
 use super::outputs::{self, GivenOutputs};
 use super::step::{Manner, Step};
 use super::{Coalescing, Error, cssa};
-use crate::ir3::{Block, Instr, Opcode, Program, Value};
+use crate::ir3::{Block, Instr, InstrData, Opcode, OperandFlags, Program, Value};
 use crate::target::{RegisterFiles, Target};
 
 /// The number of required registers, in units of a half register.
@@ -140,11 +140,134 @@ impl Analysis {
         self.sets = MergeSets::new(program, &self.liveness, &all, widest, self.coalescing);
     }
 
-    /// The maximum need of the program over all points.
+    /// The maximum need of the program over all points: that of [`Analysis::walk`]. Most values are alone in their sets:
+    /// these are roots while they are live, so the sums of their units follow from the segments, and the forest has the
+    /// others only.
     pub fn max_pressure(&self, program: &Program) -> Pressure {
+        let alone = self.sums_of_alone(program);
+        let mut forest = Forest::new(program, &self.sets);
+        let mut step = Step::new(program);
         let mut max = Pressure::default();
-        self.walk(program, |_, _, pressure| max = max.max(pressure));
+        for &block in &self.liveness.order {
+            self.enter_with(program, block, &mut forest, |value| !self.sets.is_alone(value));
+            let list = &program.blocks[block].instrs;
+            let mut index = self.liveness.start(block) as usize;
+            step.read_definitions(program, &self.liveness, &list[..program.ready_len(list)]);
+            step.results
+                .retain(|result| !self.sets.is_alone(result.value) && is_kept(program, &self.liveness, result.value));
+            let mut sums = plus(&forest.sums, &alone[2 * index + 1]);
+            step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));
+            max = max.max(self.at_start(program, block, &sums));
+            self.advance(program, &step, &mut forest);
+            for &instr in &list[program.start_len(list)..] {
+                index += 1;
+                let data = &program.instrs[instr];
+                let [mut read, mut write] = [forest.sums; 2];
+                if self.is_mixed(data) {
+                    step.read(program, &self.liveness, &self.sets, &forest, instr);
+                    self.count_step(program, data, &step, &mut read, &mut write);
+                    step.killed.retain(|&value| !self.sets.is_alone(value));
+                    step.results.retain(|result| !self.sets.is_alone(result.value));
+                    self.advance(program, &step, &mut forest);
+                }
+                let array_index = self.indices.instr[instr];
+                if !data.opcode.is_copy() {
+                    let extents = &self.arrays.at(2 * array_index).extents;
+                    max = max.max(self.at_read(instr, &plus(&read, &alone[2 * index]), extents));
+                    max = max.max(Pressure::of(&plus(&write, &alone[2 * index + 1]), extents, self.merged));
+                }
+                let extents = &self.arrays.at(2 * array_index + 2).extents;
+                max = max.max(Pressure::of(&plus(&forest.sums, &alone[2 * index + 2]), extents, self.merged));
+            }
+        }
         max
+    }
+
+    /// For each point, the units of the values that are live there and alone in their sets.
+    fn sums_of_alone(&self, program: &Program) -> Vec<Sums> {
+        // First the change at each point.
+        let mut sums = vec![Sums::default(); self.liveness.points() + 1];
+        for (value, data) in &program.values {
+            let units = u32::from(self.liveness.units(value));
+            if units == 0 || !self.sets.is_alone(value) || !is_kept(program, &self.liveness, value) {
+                continue;
+            }
+            let kind = forest::kind(data.class);
+            for segment in self.liveness.segments(value) {
+                let [start, end] = [segment.start, segment.end].map(|point| point as usize);
+                sums[start][kind] = sums[start][kind].wrapping_add(units);
+                sums[end][kind] = sums[end][kind].wrapping_sub(units);
+            }
+        }
+        let mut now = Sums::default();
+        for change in &mut sums {
+            now = plus(&now, change);
+            *change = now;
+        }
+        sums
+    }
+
+    /// Returns true if an instruction kills or defines a value that is not alone in its set, or has a tied result.
+    fn is_mixed(&self, data: &InstrData) -> bool {
+        let is_together = |value: Value| self.liveness.units(value) != 0 && !self.sets.is_alone(value);
+        data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::TIED) || dst.value().is_some_and(is_together))
+            || data
+                .srcs
+                .iter()
+                .any(|src| src.flags.contains(OperandFlags::FIRST_KILL) && src.value().is_some_and(is_together))
+    }
+
+    /// Adds the effect of an instruction on the sums at its reads and at its writes, without those of values that are
+    /// alone in their sets.
+    fn count_step(&self, program: &Program, data: &InstrData, step: &Step, read: &mut Sums, write: &mut Sums) {
+        for result in &step.results {
+            let units = u32::from(self.liveness.units(result.value));
+            let kind = forest::kind(program.values[result.value].class);
+            let is_alone = self.sets.is_alone(result.value);
+            match result.manner {
+                Manner::Copied(_) => {
+                    let is_counted = is_alone && is_early(data, &data.dsts[usize::from(result.dst)]);
+                    read[kind] += if is_counted { 0 } else { units };
+                    write[kind] += if is_alone { 0 } else { units };
+                }
+                // The registers of both are counted once.
+                Manner::InPlace(root) => match (is_alone, self.sets.is_alone(root)) {
+                    (true, false) => write[kind] -= units,
+                    (false, true) => write[kind] += units,
+                    _ => {}
+                },
+                Manner::Early if !is_alone => {
+                    read[kind] += units;
+                    write[kind] += units;
+                }
+                Manner::Late if !is_alone => write[kind] += units,
+                _ => {}
+            }
+        }
+        for &value in step.dying.iter().filter(|&&value| !self.sets.is_alone(value)) {
+            write[forest::kind(program.values[value].class)] -= u32::from(self.liveness.units(value));
+        }
+    }
+
+    /// The pressure at the start of a block, where values of these sums are live.
+    fn at_start(&self, program: &Program, block: Block, sums: &Sums) -> Pressure {
+        let extents = self.arrays.at(2 * self.indices.start[block]).extents;
+        let mut pressure = Pressure::of(sums, &extents, self.merged);
+        if let Some(inputs) = self.inputs.as_ref().filter(|_| block == program.entry()) {
+            pressure.full = inputs.ends[FULL] + extents[FULL];
+            pressure.half = inputs.ends[HALF].max(extents[HALF]);
+        }
+        pressure
+    }
+
+    /// The pressure at the reads of an instruction, where values of these sums are live.
+    fn at_read(&self, instr: Instr, sums: &Sums, extents: &Sums) -> Pressure {
+        let mut pressure = Pressure::of(sums, extents, self.merged);
+        if let Some(outputs) = self.outputs.iter().find(|outputs| outputs.instr == instr) {
+            pressure.full = pressure.full.max(outputs.ends[FULL] + extents[FULL]);
+            pressure.half = pressure.half.max(outputs.ends[HALF]).max(extents[HALF]);
+        }
+        pressure
     }
 
     /// Visits all points of the program with the pressure and the live values there (at [`Point::Read`] and
@@ -160,14 +283,19 @@ impl Analysis {
 
     /// Updates the live values from the end of the previous block in the order to the start of this one.
     pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
+        self.enter_with(program, block, forest, |_| true);
+        debug_assert!(forest.live().iter().all(|&value| self.liveness.is_live_into(value, block)));
+    }
+
+    /// Like [`Analysis::enter`], for some of the values.
+    fn enter_with(&self, program: &Program, block: Block, forest: &mut Forest, is_of: impl Fn(Value) -> bool) {
         let mut changed = ValueList::new();
-        for value in self.liveness.leaving(block) {
+        for value in self.liveness.leaving(block).filter(|&value| is_of(value)) {
             forest.remove(&self.sets, value, &mut changed);
         }
-        for value in self.liveness.joining(block) {
+        for value in self.liveness.joining(block).filter(|&value| is_of(value)) {
             forest.insert(program, &self.liveness, &self.sets, value, &mut changed);
         }
-        debug_assert!(forest.live().iter().all(|&value| self.liveness.is_live_into(value, block)));
     }
 
     fn walk_block(
@@ -184,13 +312,7 @@ impl Analysis {
         let mut sums = forest.sums;
         step.results.retain(|result| is_kept(program, &self.liveness, result.value));
         step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));
-        let extents = self.arrays.at(2 * self.indices.start[block]).extents;
-        let mut pressure = Pressure::of(&sums, &extents, self.merged);
-        if let Some(inputs) = self.inputs.as_ref().filter(|_| block == program.entry()) {
-            pressure.full = inputs.ends[FULL] + extents[FULL];
-            pressure.half = inputs.ends[HALF].max(extents[HALF]);
-        }
-        visit(Point::Start(block), forest, pressure);
+        visit(Point::Start(block), forest, self.at_start(program, block, &sums));
         self.advance(program, step, forest);
         for &instr in rest {
             step.read(program, &self.liveness, &self.sets, forest, instr);
@@ -203,12 +325,7 @@ impl Analysis {
                         self.count(program, &mut sums, result.value);
                     }
                 }
-                let mut pressure = Pressure::of(&sums, &extents, self.merged);
-                if let Some(outputs) = self.outputs.iter().find(|outputs| outputs.instr == instr) {
-                    pressure.full = pressure.full.max(outputs.ends[FULL] + extents[FULL]);
-                    pressure.half = pressure.half.max(outputs.ends[HALF]).max(extents[HALF]);
-                }
-                visit(Point::Read(instr), forest, pressure);
+                visit(Point::Read(instr), forest, self.at_read(instr, &sums, &extents));
                 for result in &step.results {
                     if result.manner == Manner::Late {
                         self.count(program, &mut sums, result.value);
@@ -245,6 +362,11 @@ impl Analysis {
             }
         }
     }
+}
+
+/// The sums of two sets of roots.
+fn plus(a: &Sums, b: &Sums) -> Sums {
+    std::array::from_fn(|kind| a[kind].wrapping_add(b[kind]))
 }
 
 /// The outputs that have a place of their own.

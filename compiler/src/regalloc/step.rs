@@ -9,13 +9,12 @@
 //! relative positions of registers before and after do not matter, and a result whose registers already hold it, as a
 //! piece of a value that stays live, needs none.
 
-use super::forest::{Forest, ValueList};
+use super::forest::Forest;
 use super::liveness::{Liveness, is_early};
 use super::merge_sets::{MergeSets, tied_source};
 use crate::ir3::{Instr, OperandFlags, Program, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
-use smallvec::SmallVec;
 
 /// The origin of a result's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +50,11 @@ pub struct Step {
     /// True if it only copies or only defines: results and moves are one parallel copy.
     pub is_copy: bool,
     /// Values at their last use.
-    pub killed: ValueList,
+    pub killed: Vec<Value>,
     /// Roots that die with all pieces in them, except those whose place a result takes.
-    pub dying: ValueList,
+    pub dying: Vec<Value>,
     /// The defined values.
-    pub results: SmallVec<[StepResult; 4]>,
+    pub results: Vec<StepResult>,
     /// The number of the step that last killed each value.
     killed_at: SecondaryMap<Value, u32>,
     number: u32,
@@ -139,7 +138,9 @@ impl Step {
     fn find_dying(&mut self, sets: &MergeSets, forest: &Forest) {
         for i in 0..self.killed.len() {
             let value = self.killed[i];
-            if forest.is_root(value) && forest.within(sets, value).all(|other| self.is_killed(other)) {
+            // A value that is alone in its set is a root, and need not be in the forest.
+            let is_root = sets.is_alone(value) || forest.is_root(value);
+            if is_root && forest.within(sets, value).all(|other| self.is_killed(other)) {
                 self.dying.push(value);
             }
         }

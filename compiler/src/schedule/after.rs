@@ -16,11 +16,11 @@
 //! later. Only the first 48 ready instructions in code order are compared.
 
 use super::conflicts::Conflicts;
-use super::position_of_least;
+use super::{Bounded, insert_by_bound, position_of_least};
 use crate::delays::latency::{Latency, Sync, Timing};
 use crate::delays::nops::{Reads, Scoreboard, Writes};
 use crate::ir3::opcode::Effect;
-use crate::ir3::register_set::{RegisterSet, Word, list_instr, lists_meet};
+use crate::ir3::register_set::{RegisterSet, Word, list_instr, list_meets_src, lists_meet};
 use crate::ir3::{Block, Category, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, WriteMask};
 use crate::target::Target;
 use std::cmp::Reverse;
@@ -222,6 +222,12 @@ struct Candidate {
     kinds: [bool; 2],
 }
 
+impl Bounded for Candidate {
+    fn bound(&self) -> u128 {
+        self.bound
+    }
+}
+
 struct Scheduler<'a> {
     program: &'a Program,
     target: &'a Target,
@@ -231,7 +237,7 @@ struct Scheduler<'a> {
     registers: Vec<Word>,
     /// Between the instructions of the region.
     graph: Conflicts,
-    /// Ready nodes of the region, first in the code first, and those of them that are compared.
+    /// Ready nodes of the region, first in the code first, and those of them that are compared, in the order of bounds.
     ready: BinaryHeap<Reverse<u32>>,
     window: Vec<Candidate>,
     /// The new order of the block, as positions in the old one.
@@ -255,28 +261,39 @@ impl Scheduler<'_> {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
         let is_fixed = |&instr: &Instr| is_fixed(program, instr);
+        // The number of instructions at the start of the new order, and the waits after these: of the only region.
+        let mut scheduled = None;
         while out.len() < list.len() {
             let start = out.len();
             let region = list[start..].iter().position(is_fixed).unwrap_or(list.len() - start);
-            self.region(start..start + region, &mut out);
+            let expected = self.region(start..start + region, &mut out);
+            let is_all_issued = start == 0 && !self.nodes[..region].iter().any(|node| node.opcode.is_meta());
+            scheduled = is_all_issued.then_some((region, expected));
             let fixed = list[out.len()..].iter().take_while(|&instr| is_fixed(instr)).count();
             out.extend(out.len()..out.len() + fixed);
         }
         let is_new = out.iter().enumerate().any(|(at, &from)| at != from);
-        let is_better = is_new && self.cost(out.iter().copied()) < self.cost(0..list.len());
+        let is_better = is_new && {
+            let new = self.cost(out.iter().copied(), scheduled);
+            new < self.cost(0..list.len(), None)
+        };
         let order = is_better.then(|| out.iter().map(|&at| list[at]).collect());
         self.out = out;
         order
     }
 
-    /// The slots and waits of a block in some order, and where the last varying is read.
+    /// The slots and waits of a block in some order, and where the last varying is read. `scheduled` instructions have
+    /// been issued already, with these waits.
     fn cost(
         &mut self,
         order: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+        scheduled: Option<(usize, Expected)>,
     ) -> (u32, Option<usize>) {
-        self.board.restart();
-        let mut expected = Expected::default();
-        for at in order.clone() {
+        let (issued, mut expected) = scheduled.unwrap_or_else(|| {
+            self.board.restart();
+            (0, Expected::default())
+        });
+        for at in order.clone().skip(issued) {
             let node = &self.nodes[at];
             if !node.opcode.is_meta() {
                 let kinds = expected.kinds(node, &self.registers);
@@ -322,8 +339,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Appends a region without fences in its new order. Positions are those in the block.
-    fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) {
+    /// Appends a region without fences in its new order. Positions are those in the block. Returns the waits after it.
+    fn region(&mut self, region: Range<usize>, out: &mut Vec<usize>) -> Expected {
         let Self { program, target, board, nodes, registers, graph, ready, window, .. } = self;
         let fixed = nodes[region.end..].iter().take_while(|node| is_fixed(program, node.instr)).count();
         let (nodes, following) = nodes[region.start..region.end + fixed].split_at_mut(region.len());
@@ -339,15 +356,16 @@ impl Scheduler<'_> {
                 let node = &nodes[at as usize];
                 let (kinds, ready) = (expected.kinds(node, registers), board.ready_at(&node.on_board));
                 let (rank, height) = (node.rank, node.height);
-                window.push(Candidate { node: at, rank, height, bound: key(rank, height, 0, 0, at), ready, kinds });
+                let bound = key(rank, height, 0, 0, at);
+                insert_by_bound(window, Candidate { node: at, rank, height, bound, ready, kinds });
             }
             let cycle = board.cycle();
             let key_now = |candidate: &Candidate| {
                 let nops = candidate.ready.saturating_sub(cycle);
                 key(candidate.rank, candidate.height, nops, expected.wait(candidate.kinds), candidate.node)
             };
-            let Some(at) = position_of_least(window, |candidate| candidate.bound, key_now) else { break };
-            let Candidate { node: at, kinds, .. } = window.swap_remove(at);
+            let Some(at) = position_of_least(window, key_now) else { return expected };
+            let Candidate { node: at, kinds, .. } = window.remove(at);
             let node = &nodes[at as usize];
             if issue(board, &mut expected, node, registers, kinds) {
                 window
@@ -442,10 +460,12 @@ fn build(
 /// The expected time from an instruction, which writes the registers `writes`, to one that reads its result.
 fn latency(program: &Program, target: &Target, from: &Node, writes: &[Word], to: &Node) -> u32 {
     let (producer, consumer) = (&program.instrs[from.instr], &program.instrs[to.instr]);
-    // It reads the result, so that of several sources the last one need not be looked at.
-    let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
-    let reads = |&index: &usize| RegisterSet::of_src(program, target, &consumer.srcs[index]).meets_list(writes);
-    let index = (0..last).find(reads).unwrap_or(last);
+    let index = || {
+        // It reads the result, so that of several sources the last one need not be looked at.
+        let last = consumer.srcs.iter().rposition(|src| src.place().is_some()).unwrap_or(0);
+        let reads = |&index: &usize| list_meets_src(writes, program, target, &consumer.srcs[index]);
+        (0..last).find(reads).unwrap_or(last)
+    };
     Latency::between((producer, &from.timing), (consumer, &to.timing), index, target).soft
 }
 

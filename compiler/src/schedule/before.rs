@@ -25,8 +25,8 @@
 
 use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use super::live_out::live_out;
-use super::position_of_least;
 use super::registers::{Effect, RegisterUse, Start, Units};
+use super::{Bounded, insert_by_bound, position_of_least};
 use crate::delays::latency::Sync;
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value, workload};
 use crate::target::occupancy::Workload;
@@ -295,6 +295,12 @@ struct Candidate {
     most: [i32; 3],
 }
 
+impl Bounded for Candidate {
+    fn bound(&self) -> u128 {
+        self.key
+    }
+}
+
 /// The state with which ready instructions are compared.
 struct Now {
     slot: u32,
@@ -424,21 +430,22 @@ impl Scheduler<'_> {
             while self.window.len() < WINDOW {
                 let Some(Reverse(node)) = self.ready.pop() else { break };
                 let candidate = self.candidate(program, stretch, node);
-                self.window.push(candidate);
+                insert_by_bound(&mut self.window, candidate);
             }
             let now = self.now();
             let key = |candidate: &Candidate| self.key(candidate, &now);
-            let Some(at) = position_of_least(&self.window, |candidate| candidate.key, key) else { break };
-            let Candidate { node, .. } = self.window.swap_remove(at);
+            let Some(at) = position_of_least(&self.window, key) else { break };
+            let Candidate { node, .. } = self.window.remove(at);
             self.last_readers.clear();
             self.issue(program, stretch, node);
-            if !self.last_readers.is_empty() {
-                for at in 0..self.window.len() {
-                    let node = self.window[at].node;
-                    if self.last_readers.contains(&stretch[node as usize]) {
-                        self.window[at] = self.candidate(program, stretch, node);
-                    }
-                }
+            for i in 0..self.last_readers.len() {
+                let reader = self.last_readers[i];
+                let Some(at) = self.window.iter().position(|other| stretch[other.node as usize] == reader) else {
+                    continue;
+                };
+                let Candidate { node, .. } = self.window.remove(at);
+                let candidate = self.candidate(program, stretch, node);
+                insert_by_bound(&mut self.window, candidate);
             }
         }
         let nops_after = self.nops_after();
@@ -651,18 +658,19 @@ impl Key {
     const POSITION: u32 = 28;
     const TIME: u32 = 30;
 
-    /// The key as one number, whose order is that of the fields.
+    /// The key as one number, whose order is that of the fields. Those that change while an instruction is ready are in
+    /// the upper half.
     fn packed(&self) -> u128 {
-        let first = u64::from(self.machine) << 35
-            | u64::from(self.grows) << 34
-            | u64::from(self.first_use) << 2
-            | u64::from(self.crowded) << 1
-            | u64::from(self.no_varying);
-        let wait = u64::from(self.wait.min((1 << Self::TIME) - 1));
-        let second = wait << (64 - Self::TIME) | ((self.effect + 1) as u64) << 32 | u64::from(!self.height);
-        u128::from(first) << (64 + Self::POSITION)
-            | u128::from(second) << Self::POSITION
-            | u128::from(self.node & ((1 << Self::POSITION) - 1))
+        let first = u64::from(self.machine) << 61
+            | u64::from(self.grows) << 60
+            | u64::from(self.first_use.min((1 << Self::POSITION) - 1)) << 32
+            | u64::from(self.crowded) << 31
+            | u64::from(self.no_varying) << 30
+            | u64::from(self.wait.min((1 << Self::TIME) - 1));
+        let second = ((self.effect + 1) as u64) << (32 + Self::POSITION)
+            | u64::from(!self.height) << Self::POSITION
+            | u64::from(self.node & ((1 << Self::POSITION) - 1));
+        u128::from(first) << 64 | u128::from(second)
     }
 }
 

@@ -403,7 +403,7 @@ impl<'a> DependencyBuilder<'a> {
 /// the instructions after it: the ALU has to wait for textures and memory as usual.
 fn latency(producer: Timed<'_>, consumer: Timed<'_>, index: usize, target: &Target) -> Latency {
     if !consumer.0.opcode.is_meta() {
-        return Latency::between(producer, consumer, index, target);
+        return Latency::between(producer, consumer, || index, target);
     }
     let (data, timing) = producer;
     if data.opcode.is_meta() && data.opcode != Opcode::TexPrefetch {

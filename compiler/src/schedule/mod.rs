@@ -14,15 +14,28 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
-/// The position of the item with the least key, if there is one. `bound` is at most the key, and faster to compute.
-fn position_of_least<T, K: PartialOrd>(items: &[T], bound: impl Fn(&T) -> K, key: impl Fn(&T) -> K) -> Option<usize> {
+/// Ready instructions that are compared, in the order of their bounds. A bound is at most the key, and faster to compute:
+/// it leaves out waits.
+trait Bounded {
+    fn bound(&self) -> u128;
+}
+
+/// Adds an item to a list in the order of bounds.
+fn insert_by_bound<T: Bounded>(items: &mut Vec<T>, item: T) {
+    let at = items.partition_point(|other| other.bound() < item.bound());
+    items.insert(at, item);
+}
+
+/// The position of the item with the least key, if there is one, in a list in the order of bounds.
+fn position_of_least<T: Bounded>(items: &[T], key: impl Fn(&T) -> u128) -> Option<usize> {
     let (mut at, mut least) = (0, key(items.first()?));
     for (position, item) in items.iter().enumerate().skip(1) {
-        if bound(item) < least {
-            let key = key(item);
-            if key < least {
-                (at, least) = (position, key);
-            }
+        if item.bound() >= least {
+            break;
+        }
+        let key = key(item);
+        if key < least {
+            (at, least) = (position, key);
         }
     }
     Some(at)

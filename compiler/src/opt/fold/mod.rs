@@ -46,17 +46,19 @@ pub fn is_needed(program: &Program) -> bool {
 /// Applies the rules.
 pub fn run(program: &mut Program, target: &Target, counter: &Counter) {
     let mut pass = Pass::new(program, target, counter);
-    pass.each(Pass::negation);
-    pass.each(Pass::vote);
+    let is_branch = |data: &InstrData| data.opcode == Opcode::Br;
+    let is_bitwise = |data: &InstrData| matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
+    pass.each(|_, _| true, Pass::negation);
+    pass.each_of(is_branch, Pass::vote);
     if target.has_branch_and_or {
-        pass.each(Pass::two_predicates);
+        pass.each_of(is_branch, Pass::two_predicates);
     }
-    pass.each(Pass::predicate);
+    pass.each_of(|data| data.opcode.is_comparison() || is_bitwise(data), Pass::predicate);
     if target.bitops_can_write_predicates {
-        pass.each(Pass::single_bit);
+        pass.each_of(|data| data.opcode == Opcode::CmpsS, Pass::single_bit);
     }
-    pass.each(Pass::early_test);
-    pass.each(Pass::conversion);
+    pass.each_read_by(Opcode::CmpsS, Pass::early_test);
+    pass.each_read_by(Opcode::Mov, Pass::conversion);
     pass.finish();
 }
 
@@ -112,13 +114,32 @@ impl<'a> Pass<'a> {
         Self { program, target, counter, uses, blocks, early, outvoted, added: Vec::new() }
     }
 
-    /// Applies a rule to each instruction.
-    fn each(&mut self, rule: fn(&mut Self, Instr)) {
+    /// Applies a rule to each instruction of a kind.
+    fn each_of(&mut self, is_of: impl Fn(&InstrData) -> bool, rule: fn(&mut Self, Instr)) {
+        self.each(|this, instr| is_of(this.data(instr)), rule);
+    }
+
+    /// Applies a rule to each instruction whose result is the first source of an instruction of this opcode.
+    fn each_read_by(&mut self, reader: Opcode, rule: fn(&mut Self, Instr)) {
+        let mut is_read = map_of::<Instr, bool>(self.program.instrs.len());
+        for (_, instr) in self.program.iter_instrs() {
+            let data = self.data(instr);
+            if data.opcode == reader
+                && let Some(value) = data.srcs.first().and_then(Src::value)
+            {
+                is_read[self.program.values[value].instr] = true;
+            }
+        }
+        self.each(|_, instr| is_read[instr], rule);
+    }
+
+    /// Applies a rule to each instruction to which it may apply.
+    fn each(&mut self, may_apply: impl Fn(&Self, Instr) -> bool, rule: fn(&mut Self, Instr)) {
         for position in 0..self.program.layout.len() {
             let block = self.program.layout[position];
             let list = std::mem::take(&mut self.program.blocks[block].instrs);
             for &instr in &list {
-                if self.blocks[instr].is_some() {
+                if may_apply(self, instr) && self.blocks[instr].is_some() {
                     rule(self, instr);
                 }
             }

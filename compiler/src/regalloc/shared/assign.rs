@@ -48,6 +48,7 @@ struct SharedAssigner<'a> {
 /// If the program is malformed.
 pub fn run(
     program: &Program,
+    accesses: &[(Block, Instr)],
     elements: &Elements,
     liveness: &Liveness,
     limits: RegisterFiles,
@@ -66,7 +67,7 @@ pub fn run(
         cost: map_of(program.values.len()),
         phi_of: map_of(program.values.len()),
     };
-    walk.weigh();
+    walk.weigh(accesses);
     let early: Vec<u32> = liveness.live_in(program.entry()).collect();
     for element in early {
         let value = elements.list[element as usize].value;
@@ -88,9 +89,9 @@ pub fn run(
 impl SharedAssigner<'_> {
     /// Computes the cost of spilling each value: the reads that need a reload to a shared register, weighted by loop
     /// depth.
-    fn weigh(&mut self) {
+    fn weigh(&mut self, accesses: &[(Block, Instr)]) {
         let depth = super::loop_depths(self.program);
-        for (block, instr) in self.program.iter_instrs() {
+        for &(block, instr) in accesses {
             if split_of(self.program, instr).is_some() {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The components of shared values, numbered. Each is placed separately, but those of a vector consecutively.
 
 use super::is_value;
-use crate::ir3::{Attrs, Instr, Opcode, Place, Program, RegFile, Value};
+use crate::ir3::{Attrs, Block, Instr, Opcode, Place, Program, RegFile, Value};
 use crate::maps::map_of;
 use cranelift_entity::SecondaryMap;
 
@@ -26,10 +26,10 @@ pub struct Elements {
 
 impl Elements {
     /// Numbers the components; a split of a shared vector has no component of its own.
-    pub fn new(program: &Program) -> Self {
+    pub fn new(program: &Program, accesses: &[(Block, Instr)]) -> Self {
         let index = map_of(program.values.len());
         let mut this = Self { list: Vec::new(), index, whole: map_of(program.values.len()) };
-        for (_, instr) in program.iter_instrs() {
+        for &(_, instr) in accesses {
             let data = &program.instrs[instr];
             if split_of(program, instr).is_some() {
                 continue;
@@ -48,7 +48,7 @@ impl Elements {
             }
         }
         // A split may precede its vector in the layout, if blocks are not in the order of dominance.
-        for (_, instr) in program.iter_instrs() {
+        for &(_, instr) in accesses {
             if let Some((split, vector, offset)) = split_of(program, instr) {
                 let (first, count) = this.index[vector];
                 if first != 0 && offset < count {

@@ -23,9 +23,9 @@ pub struct Liveness {
 
 impl Liveness {
     /// Computes the live components.
-    pub fn new(program: &Program, elements: &Elements) -> Self {
+    pub fn new(program: &Program, accesses: &[(Block, Instr)], elements: &Elements) -> Self {
         let mut def_block: Vec<PackedOption<Block>> = vec![None.into(); elements.list.len()];
-        for (block, instr) in program.iter_instrs() {
+        for &(block, instr) in accesses {
             if split_of(program, instr).is_some() {
                 continue;
             }
@@ -35,7 +35,7 @@ impl Liveness {
         }
         let mut used = EntitySet::new();
         let mut uses = Vec::new();
-        for (block, instr) in program.iter_instrs() {
+        for &(block, instr) in accesses {
             let data = &program.instrs[instr];
             for (k, src) in data.srcs.iter().enumerate() {
                 let pred = program.blocks[block].predecessors.get(k).copied().filter(|_| data.opcode == Opcode::Phi);

@@ -57,13 +57,24 @@ pub fn run(program: &mut Program, target: &Target, limits: RegisterFiles) -> Res
     let mut kept = SecondaryMap::new();
     spill::run(program, target, &mixed_phis(program), &mut kept);
     loop {
-        let elements = Elements::new(program);
-        let liveness = Liveness::new(program, &elements);
-        match assign::run(program, &elements, &liveness, limits, &kept)? {
+        let accesses = accesses(program);
+        let elements = Elements::new(program, &accesses);
+        let liveness = Liveness::new(program, &accesses, &elements);
+        match assign::run(program, &accesses, &elements, &liveness, limits, &kept)? {
             SharedAssignment::Placed(units) => return apply(program, &elements, &units),
             SharedAssignment::Victims(victims) => spill::run(program, target, &victims, &mut kept),
         }
     }
+}
+
+/// The instructions with shared operands.
+fn accesses(program: &Program) -> Vec<(Block, Instr)> {
+    let is_shared = |class: RegClass| class.file == RegFile::Shared;
+    let accesses = |&(_, instr): &(Block, Instr)| {
+        let data = &program.instrs[instr];
+        data.dsts.iter().any(|dst| is_shared(dst.class)) || data.srcs.iter().any(|src| is_shared(src.class))
+    };
+    program.iter_instrs().filter(accesses).collect()
 }
 
 /// Refuses constructs that this allocator does not support.

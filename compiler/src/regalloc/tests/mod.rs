@@ -64,7 +64,18 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
 /// Checks that no register exceeds the size that was computed before.
 fn assert_within(program: &Program, target: &Target, limits: RegisterFiles, before: &Program) {
     let mut before = before.clone();
-    let pressure = Analysis::new(&mut before, target).unwrap().max_pressure(&before);
+    let analysis = Analysis::new(&mut before, target).unwrap();
+    let pressure = analysis.max_pressure(&before);
+    let mut most = Pressure::default();
+    analysis.walk(&before, |_, _, now| {
+        most = Pressure {
+            full: most.full.max(now.full),
+            half: most.half.max(now.half),
+            shared: most.shared.max(now.shared),
+            shared_half: most.shared_half.max(now.shared_half),
+        };
+    });
+    assert_eq!(pressure, most);
     let size = target_size(&before, &pressure, target, limits);
     let check = |place: &Place, class: RegClass, components: u32| {
         let Place::Reg(reg) = *place else { return };

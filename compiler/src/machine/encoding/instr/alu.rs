@@ -250,14 +250,14 @@ impl Decoder {
 }
 
 impl Encoder<'_> {
-    fn relative_bits(&self, name: FieldName, offset: i16, constant: bool) -> Result<u64, super::EncodeError> {
+    fn relative_bits(&self, name: FieldName, offset: i16, constant: bool) -> EncodeResult<u64> {
         if !Bits::new(0, 9).holds_signed(offset.into()) {
             return self.fail(name, "the offset from a0.x does not fit ten bits");
         }
         Ok(offset as u64 & 0x3ff | u64::from(constant) << 10)
     }
 
-    fn const_bits(&self, name: FieldName, word: u16) -> Result<u64, super::EncodeError> {
+    fn const_bits(&self, name: FieldName, word: u16) -> EncodeResult<u64> {
         if word >= 1 << 11 { self.fail(name, "the constant does not fit eleven bits") } else { Ok(word.into()) }
     }
 
@@ -331,14 +331,14 @@ impl Encoder<'_> {
         }
         let name = FieldName::Src1;
         let src = self.src(0, name)?;
-        self.unmodified(name, &src)?;
+        self.unmodified(name, src)?;
         let Some(Kind::MoveSrc { r, kind }) = self.encoding.field(name).map(|field| field.kind) else {
             return self.fail(name, "it has no such field");
         };
         let value = match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => self.relative_bits(name, offset, false)? | 1 << 11,
             SrcOperand::ConstRelative(offset) => self.relative_bits(name, offset, true)? | 1 << 11,
-            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(&src) << 10,
+            SrcOperand::Place(place) => self.number(&place, src.class, name)? | Self::has_last(src) << 10,
             SrcOperand::Const(word) => {
                 self.word |= 1 << kind;
                 self.const_bits(name, word)?
@@ -385,13 +385,13 @@ impl Encoder<'_> {
             let src = self.src(index, name)?;
             index += 1;
             let (value, r) = match field.kind {
-                Kind::Source { r } => (self.source(name, &src)?, r),
+                Kind::Source { r } => (self.source(name, src)?, r),
                 Kind::Source3 { negate, r, immediates } => {
-                    self.negate(name, &src, negate)?;
-                    (self.source3(name, &src, immediates)?, r)
+                    self.negate(name, src, negate)?;
+                    (self.source3(name, src, immediates)?, r)
                 }
                 Kind::SourceMiddle { negate, r } => {
-                    self.negate(name, &src, negate)?;
+                    self.negate(name, src, negate)?;
                     match src.operand {
                         SrcOperand::Place(place) => (self.number(&place, src.class, name)?, r),
                         _ => return self.fail(name, "a register is the only operand that it can have"),
@@ -423,7 +423,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn source(&mut self, name: FieldName, src: &Src) -> Result<u64, super::EncodeError> {
+    fn source(&mut self, name: FieldName, src: &Src) -> EncodeResult<u64> {
         let opcode = self.data.opcode;
         let value = match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => 1 << 11 | self.relative_bits(name, offset, false)?,
@@ -450,7 +450,7 @@ impl Encoder<'_> {
         Ok(value | u64::from(negated) << 14 | u64::from(src.mods.contains(Mods::ABS)) << 15)
     }
 
-    fn source3(&mut self, name: FieldName, src: &Src, immediates: bool) -> Result<u64, super::EncodeError> {
+    fn source3(&mut self, name: FieldName, src: &Src, immediates: bool) -> EncodeResult<u64> {
         Ok(match src.operand {
             SrcOperand::Place(Place::Relative { offset, .. }) => 1 << 11 | self.relative_bits(name, offset, false)?,
             SrcOperand::ConstRelative(offset) => 1 << 11 | self.relative_bits(name, offset, true)?,

@@ -136,12 +136,18 @@ pub fn encode(generation: Generation, data: &InstrData, distance: Option<i32>) -
             said: Said::default(),
             registers: SmallVec::new(),
         };
+        if encoder.is_other_form() {
+            // The error of the encoding that matches the form of the instruction is the most specific one.
+            if matches!(error, EncodeError::NoEncoding { .. }) {
+                let what = "another way to find the descriptors";
+                error = EncodeError::Field { opcode: data.opcode, field: FieldName::Mode, what };
+            }
+            continue;
+        }
         match encoder.run() {
             Ok(()) if encoding.matches(encoder.word) => return Ok(encoder.word),
             Ok(()) => {}
-            // The error of the encoding that matches the form of the instruction is the most specific one.
-            Err(this) if !encoder.is_other_form() || matches!(error, EncodeError::NoEncoding { .. }) => error = this,
-            Err(_) => {}
+            Err(this) => error = *this,
         }
     }
     Err(error)
@@ -307,15 +313,18 @@ struct WrittenRegister {
     half: Option<Half>,
 }
 
-type EncodeResult = Result<(), EncodeError>;
+/// Boxed: the error is rare, and a result without one then fits into a register.
+type EncodeResult<T = ()> = Result<T, Box<EncodeError>>;
 
-impl Encoder<'_> {
-    fn fail<T>(&self, field: FieldName, what: &'static str) -> Result<T, EncodeError> {
-        Err(EncodeError::Field { opcode: self.data.opcode, field, what })
+impl<'a> Encoder<'a> {
+    #[cold]
+    fn fail<T>(&self, field: FieldName, what: &'static str) -> EncodeResult<T> {
+        Err(Box::new(EncodeError::Field { opcode: self.data.opcode, field, what }))
     }
 
-    fn not_known<T>(&self, field: FieldName, what: &'static str) -> Result<T, EncodeError> {
-        Err(EncodeError::NotKnown { opcode: self.data.opcode, field, what })
+    #[cold]
+    fn not_known<T>(&self, field: FieldName, what: &'static str) -> EncodeResult<T> {
+        Err(Box::new(EncodeError::NotKnown { opcode: self.data.opcode, field, what }))
     }
 
     fn put(&mut self, name: FieldName, value: u64) -> EncodeResult {
@@ -376,9 +385,6 @@ impl Encoder<'_> {
 
     fn run(&mut self) -> EncodeResult {
         let data = self.data;
-        if self.is_other_form() {
-            return self.fail(FieldName::Mode, "another way to find the descriptors");
-        }
         if !data.flags.is_empty() {
             for (name, _) in PREFIX_FLAGS.into_iter().filter(|&(_, flag)| data.flags.contains(flag)) {
                 self.put(name, 1)?;
@@ -398,7 +404,9 @@ impl Encoder<'_> {
             Category::Texture => self.texture()?,
             Category::Memory => self.memory()?,
             Category::Barrier => self.barrier()?,
-            Category::Meta => return Err(EncodeError::NoEncoding { opcode: data.opcode, generation: self.generation }),
+            Category::Meta => {
+                return Err(Box::new(EncodeError::NoEncoding { opcode: data.opcode, generation: self.generation }));
+            }
         }
         match self.encoding.widths.set(self.word, self.said, true) {
             Ok(word) => self.word = word,
@@ -440,15 +448,15 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn src(&self, index: usize, field: FieldName) -> Result<Src, EncodeError> {
+    fn src(&self, index: usize, field: FieldName) -> EncodeResult<&'a Src> {
         match self.data.srcs.get(index) {
-            Some(src) => Ok(*src),
+            Some(src) => Ok(src),
             None => self.fail(field, "no such source"),
         }
     }
 
     /// The number of a register that is addressed directly.
-    fn number(&mut self, place: &Place, class: RegClass, field: FieldName) -> Result<u64, EncodeError> {
+    fn number(&mut self, place: &Place, class: RegClass, field: FieldName) -> EncodeResult<u64> {
         match place {
             Place::Reg(reg) if reg.0 < 256 => {
                 let half = match self.encoding.field(field).map(|field| field.kind) {
@@ -468,7 +476,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn register(&mut self, name: FieldName, index: usize) -> Result<Src, EncodeError> {
+    fn register(&mut self, name: FieldName, index: usize) -> EncodeResult<&'a Src> {
         let src = self.src(index, name)?;
         match src.place() {
             Some(_) if !says_width(src.class.file) => self.fail(name, "a predicate or an address register"),
@@ -493,7 +501,7 @@ impl Encoder<'_> {
         self.registers.iter_mut().filter(|register| register.field == name).for_each(|it| it.half = Some(half));
     }
 
-    fn dst(&mut self, name: FieldName, index: usize) -> Result<Dst, EncodeError> {
+    fn dst(&mut self, name: FieldName, index: usize) -> EncodeResult<&'a Dst> {
         match self.data.dsts.get(index) {
             Some(dst) if dst.flags.contains(OperandFlags::UNIFORM) => {
                 let component = dst.place.reg().map(|reg| u64::from(reg.component()));
@@ -501,7 +509,7 @@ impl Encoder<'_> {
                 let number = number.filter(|&number| is_uniform_predicate(self.data.opcode, self.generation, number));
                 let Some(number) = number else { return self.fail(name, "a predicate of the scalar ALU") };
                 self.put(name, number)?;
-                Ok(*dst)
+                Ok(dst)
             }
             Some(dst) => {
                 let number = self.number(&dst.place, dst.class, name)?;
@@ -509,13 +517,13 @@ impl Encoder<'_> {
                     self.has_width(name, Half::Dst);
                 }
                 self.put(name, number)?;
-                Ok(*dst)
+                Ok(dst)
             }
             None => self.fail(name, "no such destination"),
         }
     }
 
-    fn immediate(&self, name: FieldName, index: usize) -> Result<u32, EncodeError> {
+    fn immediate(&self, name: FieldName, index: usize) -> EncodeResult<u32> {
         match self.src(index, name)?.operand {
             SrcOperand::Immediate(value) => Ok(value),
             _ => self.fail(name, "an immediate is the only operand that it can have"),

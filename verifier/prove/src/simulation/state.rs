@@ -239,6 +239,8 @@ impl<'a> SimulationState<'a> {
     pub(super) fn fail(&mut self, obstacle: impl FnOnce() -> Obstacle) {
         if self.failure.is_none() {
             self.failure = Some(obstacle());
+            // Otherwise another iteration may succeed.
+            self.sweeper.failed = self.last && !self.invalidated;
         }
     }
 

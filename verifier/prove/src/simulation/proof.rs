@@ -178,6 +178,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let mut iterations = 0;
     loop {
         iterations += 1;
+        state.begin_iteration();
         state.partners.begin();
         state.grouped = false;
         state.failure = None;

@@ -117,6 +117,8 @@ pub struct Sweeper<'a> {
     pub deep: u8,
     /// Terms to which no lemma applies, alone or towards another.
     plain: FxHashSet<(Term, Option<Term>)>,
+    /// The sides of lemmas.
+    sides: lemmas::Sides,
     /// The search for inputs that falsify a goal.
     pub search: Option<InputSearch>,
     /// The lemmas that were used, by name.
@@ -154,6 +156,7 @@ impl<'a> Sweeper<'a> {
             products: false,
             deep: DEEP_ALONE,
             plain: FxHashSet::default(),
+            sides: lemmas::Sides::default(),
             search: None,
             lemmas: BTreeSet::new(),
             queries: 0,
@@ -224,7 +227,7 @@ impl<'a> Sweeper<'a> {
         if self.plain.contains(&(term, towards)) {
             return None;
         }
-        let found = lemmas::apply_towards(terms, term, towards);
+        let found = self.sides.apply_towards(terms, term, towards);
         if found.is_none() {
             self.plain.insert((term, towards));
         }

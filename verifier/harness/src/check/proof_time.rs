@@ -23,6 +23,8 @@ const MOST_PROOF_TIME: Duration = Duration::from_secs(4);
 const LONG_PROOF: Duration = Duration::from_millis(200);
 /// The divisor of the time that a large program adds to a proof, after a long one of the same program that failed.
 const DOUBTFUL: u32 = 4;
+/// The divisor of the time of a proof of nir and the final code after such a one.
+const WHOLE: u32 = 3;
 /// The divisor of the time of a proof after two long ones of the same program that failed for the same cause: runs
 /// decide.
 const HOPELESS: u32 = 8;
@@ -75,7 +77,7 @@ fn proof_time(least: Duration, of_size: Duration, is_whole: bool, failed: &Faile
     let time = if failed.is_empty() {
         least.max(of_size)
     } else if is_whole {
-        least
+        least / WHOLE
     } else {
         least.max(of_size / DOUBTFUL)
     };
@@ -119,7 +121,7 @@ mod tests {
         assert_eq!([millis(300, 4000, false, &none), millis(300, 4000, true, &none)], [4000, 4000]);
         let once = failed([(None, 300)]);
         assert_eq!([millis(300, 4000, false, &once), millis(300, 400, false, &once)], [1000, 300]);
-        assert_eq!(millis(300, 4000, true, &once), 300);
+        assert_eq!(millis(300, 4000, true, &once), 100);
         let twice = failed([(Some(Obstacle::Nesting), 300), (Some(Obstacle::Nesting), 300)]);
         assert_eq!([millis(300, 4000, false, &twice), millis(300, 400, false, &twice)], [125, 75]);
     }

@@ -41,14 +41,14 @@ const BATCH: usize = 8;
 const WORK: u64 = 3;
 /// CPU time after which no environments are added while the runs depend on too little, in multiples of that where they
 /// depend on enough.
-const PATIENCE: u32 = 6;
+const PATIENCE: u32 = 3;
 /// CPU time of measuring, in multiples of the time after which no environments are added.
-const MEASURED: u32 = 8;
+const MEASURED: u32 = 4;
 /// The share of a program below which the search on the next boundary hardly finds enough.
 const FAR_TOO_LITTLE: f64 = LEAST_SENSITIVITY / 2.0;
 /// The same two after a search on an earlier boundary of the program that found too little.
 const SHORT_PATIENCE: u32 = 1;
-const SHORT_MEASURED: u32 = 2;
+const SHORT_MEASURED: u32 = 1;
 /// The divisor of the time of the comparisons at the end if this search finds too little, too.
 const FOUND_TOO_LITTLE_AGAIN: u32 = 4;
 /// Environment numbers below this are measured; from here on they are compared only.

@@ -20,7 +20,7 @@ pub use products::Arithmetic;
 use ir3_semantics::arithmetic::domain::Domain;
 use ir3_semantics::assumptions;
 use ir3_semantics::terms::{Op, Term, Terms};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// An equality that holds for all operands.
@@ -158,38 +158,57 @@ pub fn apply(terms: &mut Terms, term: Term) -> Option<(Term, &'static str)> {
 
 /// Like [`apply`], for a term that may be equal to `other`, whose products are additional guesses.
 pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Option<(Term, &'static str)> {
-    if terms.width(term) != 32 {
-        return None;
-    }
-    let factors = factors(terms, term);
-    if factors.is_empty() {
-        return None;
-    }
-    let hints = other.map(|other| self::factors(terms, other)).unwrap_or_default();
-    if let Some(found) = divided(terms, term, other, &factors) {
-        return Some(found);
-    }
-    for lemma in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Product) {
-        let mut operands: TermList = hints.iter().copied().filter(|&hint| terms.width(hint) == lemma.width).collect();
-        operands.truncate(GUESSES);
-        for operand in self::operands(terms, &factors, lemma.width) {
-            if !operands.contains(&operand) {
-                operands.push(operand);
+    Sides::default().apply_towards(terms, term, other)
+}
+
+/// The sides of lemmas on the operands that were guessed so far, all of one graph of terms: the partial sums of one
+/// product have the same operands.
+#[derive(Debug, Default)]
+pub struct Sides(FxHashMap<(usize, Term, Term), [Term; 2]>);
+
+impl Sides {
+    /// Like the function of this name.
+    pub fn apply_towards(
+        &mut self,
+        terms: &mut Terms,
+        term: Term,
+        other: Option<Term>,
+    ) -> Option<(Term, &'static str)> {
+        if terms.width(term) != 32 {
+            return None;
+        }
+        let factors = factors(terms, term);
+        if factors.is_empty() {
+            return None;
+        }
+        let hints = other.map(|other| self::factors(terms, other)).unwrap_or_default();
+        if let Some(found) = divided(terms, term, other, &factors) {
+            return Some(found);
+        }
+        for (number, lemma) in ALL.iter().enumerate().filter(|(_, lemma)| lemma.kind == LemmaKind::Product) {
+            let mut operands: TermList =
+                hints.iter().copied().filter(|&hint| terms.width(hint) == lemma.width).collect();
+            operands.truncate(GUESSES);
+            for operand in self::operands(terms, &factors, lemma.width) {
+                if !operands.contains(&operand) {
+                    operands.push(operand);
+                }
+            }
+            // In both orders: a partial sum may have been normalised differently.
+            for &a in &operands {
+                for &b in &operands {
+                    if terms.as_constant(a).is_some() && terms.as_constant(b).is_some() {
+                        continue;
+                    }
+                    let sides = *self.0.entry((number, a, b)).or_insert_with(|| lemma.sides(terms, a, b));
+                    if let Some(new) = replaced(terms, sides, term) {
+                        return Some((new, lemma.name));
+                    }
+                }
             }
         }
-        // In both orders: a partial sum may have been normalised differently.
-        for &a in &operands {
-            for &b in &operands {
-                if terms.as_constant(a).is_some() && terms.as_constant(b).is_some() {
-                    continue;
-                }
-                if let Some(new) = replaced(terms, lemma, term, a, b) {
-                    return Some((new, lemma.name));
-                }
-            }
-        }
+        None
     }
-    None
 }
 
 /// Applies a lemma about a quotient or a remainder, which must be the whole term, a selection. Candidate divisors are
@@ -224,19 +243,18 @@ fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &TermLis
     None
 }
 
-/// Replaces the left side by the right side, if the term contains the whole left side and becomes smaller.
-fn replaced(terms: &mut Terms, lemma: &Lemma, term: Term, a: Term, b: Term) -> Option<Term> {
-    let [left, right] = lemma.sides(terms, a, b);
-    if left == right || summands(terms, left) == 0 {
+/// Replaces the left side of a lemma by the right side, if the term contains the whole left side and becomes smaller.
+fn replaced(terms: &mut Terms, [left, right]: [Term; 2], term: Term) -> Option<Term> {
+    let (replaced, wanted) = (summands(terms, left), summands(terms, term));
+    if left == right || replaced == 0 || replaced > wanted {
         return None;
     }
-    let wanted = summands(terms, term);
     let difference = terms.sub(32, term, left);
-    let new = if summands(terms, difference) + summands(terms, left) == wanted {
+    let new = if summands(terms, difference) + replaced == wanted {
         terms.add(32, difference, right)
     } else {
         let sum = terms.add(32, term, left);
-        if summands(terms, sum) + summands(terms, left) != wanted {
+        if summands(terms, sum) + replaced != wanted {
             return None;
         }
         terms.sub(32, sum, right)

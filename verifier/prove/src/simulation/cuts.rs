@@ -30,8 +30,12 @@ const DEPTHS: [u8; 2] = [4, 6];
 /// choice took long on a program, so do the others.
 const MORE: f64 = 0.2;
 
-/// The share of the time limit for the choices with more rules, after those.
+/// The share of the time limit for the choices with more rules, after those …
 const WITH_RULES: f64 = 0.5;
+
+/// … and if the first choice took more than this share of the limit: they take at least as long.
+const LONG: f64 = 0.35;
+const WITH_RULES_AFTER_LONG: f64 = 0.1;
 
 /// The maximum number of loops whose stores are moved out, one at a time.
 const SUNK: usize = 4;
@@ -61,7 +65,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let mut found = Found::default();
     let is_lifted = !source.prints_shapes() && !target.prints_shapes();
     let partners: &[bool] = if is_lifted && source.has_sums() { &[false, true] } else { &[false] };
-    let mut attempts = Attempts { source, target, limits, until: limits.time, start, failure: None };
+    let mut attempts = Attempts { source, target, limits, until: limits.time, start, failure: None, is_long: false };
     for (deep, graphs) in DEPTHS.iter().flat_map(|&deep| graphs.iter().map(move |graphs| (deep, graphs))) {
         // If an input was found on which they may differ, deeper terms are not tried.
         if deep != DEPTHS[0] && attempts.has_inputs() {
@@ -89,7 +93,7 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
             }
         }
     }
-    attempts.extend(limits.time.mul_f64(WITH_RULES));
+    attempts.extend(limits.time.mul_f64(if attempts.is_long { WITH_RULES_AFTER_LONG } else { WITH_RULES }));
     let rules = Rules {
         invariants: true,
         lanes: source.uses().lanes || target.uses().lanes,
@@ -171,6 +175,8 @@ struct Attempts<'a, S, T> {
     start: ThreadTime,
     /// The first failure, which is the most informative.
     failure: Option<SimulationFailure>,
+    /// True if it took long.
+    is_long: bool,
 }
 
 /// The outcome of an attempt.
@@ -202,6 +208,7 @@ impl<S: SymbolicProgram, T: SymbolicProgram> Attempts<'_, S, T> {
         match result {
             Err(why @ SimulationFailure::NotShown { .. }) if self.failure.is_none() => {
                 self.failure = Some(why);
+                self.is_long = self.start.elapsed() > self.limits.time.mul_f64(LONG);
                 self.until = self.until.min(self.start.elapsed() + self.limits.time.mul_f64(MORE));
                 Attempt::Failed
             }

@@ -54,6 +54,11 @@ impl InputSearch {
         Self { launch, ..Self::default() }
     }
 
+    /// Returns true if an input was found.
+    pub fn has_found(&self) -> bool {
+        !self.found.is_empty()
+    }
+
     /// Searches for an input on which the goal is false and all assumptions hold.
     pub fn search(
         &mut self,

@@ -186,6 +186,21 @@ impl Oracle for SimulationState<'_> {
         self.memories.makes(kind)
     }
 
+    fn is_read_after(&self, number: u32, slot: Slot) -> bool {
+        self.read_after.contains(&(self.side, number, slot))
+    }
+
+    fn first_read_after(&mut self, terms: &mut Terms, number: u32, slot: Slot) -> SymbolicValue {
+        let side = self.side;
+        self.invalidated = true;
+        self.first_read_after.insert((side, number, slot));
+        let mut variable = |what: &str| {
+            let name = format!("{what} of {side:?} {slot} after loop {number}");
+            terms.variable_of(VariableKind::WAVE.passing(), 32, &name)
+        };
+        SymbolicValue { bits: variable("bits"), free: variable("free bits") }
+    }
+
     fn after_loop(&mut self, terms: &mut Terms, number: u32, slot: Slot, unchanged: SymbolicValue) -> SymbolicValue {
         let unchanged = self.value(terms, unchanged);
         let side = self.side;

@@ -178,12 +178,14 @@ pub(super) fn prove<S: SymbolicProgram, T: SymbolicProgram>(
     let mut iterations = 0;
     loop {
         iterations += 1;
+        state.begin_iteration();
         state.partners.begin();
         state.grouped = false;
         state.failure = None;
         state.missed = None;
         state.counted = 0;
         state.last = last;
+        state.sweeper.failed = false;
         state.sweeper.search = (last && limits.inputs).then(|| InputSearch::new(source.launch()));
         let (changed, cuts) = iterate(source, target, &mut terms, &mut state)?;
         *has_undefined |= state.has_undefined;
@@ -318,6 +320,10 @@ fn iterate<S: SymbolicProgram, T: SymbolicProgram>(
         discharge(terms, state);
         if state.sweeper.late {
             return Ok((true, reached.len()));
+        }
+        // Terms that were not swept would split the relation.
+        if state.sweeper.failed {
+            return Ok((false, reached.len()));
         }
         // In the first iteration, later segments need the relation that this one finds.
         for (&number, arrivals) in &arrivals {
@@ -498,17 +504,18 @@ fn arrive<S: SymbolicProgram, T: SymbolicProgram>(
     state: &mut SimulationState<'_>,
 ) -> Vec<Term> {
     let mut list = Vec::new();
-    let mut values: FxHashMap<(Side, Slot), SymbolicValue> = FxHashMap::default();
+    let mut values: FxHashMap<(Side, Slot), [SymbolicValue; 2]> = FxHashMap::default();
     let mut at = 0;
     // Looking up an atom may add another one, if the path starts at this header.
     while let Some((side, slot, part)) = state.headers[number as usize].atom(at) {
         at += 1;
-        let value = match values.get(&(side, slot)) {
-            Some(&value) => value,
+        let [word, value] = match values.get(&(side, slot)) {
+            Some(&known) => known,
             None => {
-                let value = segment.value_at(side, (source, target), transition, slot, terms, state);
-                values.insert((side, slot), value);
-                value
+                let word = segment.raw_value_at(side, (source, target), transition, slot, terms, state);
+                let known = [word, state.value(terms, word)];
+                values.insert((side, slot), known);
+                known
             }
         };
         list.push(match part {
@@ -516,7 +523,7 @@ fn arrive<S: SymbolicProgram, T: SymbolicProgram>(
             AtomPart::Free => value.free,
             // The halves are swept on their own, as the other program may have them in two words.
             AtomPart::Low | AtomPart::High => {
-                let word = segment.raw_value_at(side, (source, target), transition, slot, terms, state);
+                state.side = side;
                 let half = terms.extract(32, word.bits, part.first_bit(), 16);
                 let half = SymbolicValue::defined(terms, half);
                 state.value(terms, half).bits

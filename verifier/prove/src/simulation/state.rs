@@ -69,6 +69,10 @@ pub(super) struct SimulationState<'a> {
     pub(super) conditions: Vec<Term>,
     /// The relations of shared registers after each loop.
     pub(super) loop_exits: Vec<LoopExitRelation>,
+    /// The shared registers that something reads after a loop, by the number of the loop.
+    pub(super) read_after: FxHashSet<(Side, u32, Slot)>,
+    /// Those that were first read in this iteration.
+    pub(super) first_read_after: FxHashSet<(Side, u32, Slot)>,
     pub(super) facts: VariableFacts,
     /// The memories of both programs, and which of them may alias.
     pub(super) memories: Memories,
@@ -171,6 +175,8 @@ impl<'a> SimulationState<'a> {
             facts_here: Vec::new(),
             conditions: Vec::new(),
             loop_exits: loops[0].iter().map(|_| LoopExitRelation::default()).collect(),
+            read_after: FxHashSet::default(),
+            first_read_after: FxHashSet::default(),
             loops,
             registers: FxHashMap::default(),
             facts: VariableFacts::default(),
@@ -239,6 +245,17 @@ impl<'a> SimulationState<'a> {
     pub(super) fn fail(&mut self, obstacle: impl FnOnce() -> Obstacle) {
         if self.failure.is_none() {
             self.failure = Some(obstacle());
+            // Otherwise another iteration may succeed.
+            self.sweeper.failed = self.last && !self.invalidated;
+        }
+    }
+
+    /// Begins an iteration: adds the registers that were first read after a loop in the previous one. With more of
+    /// them there may be a larger relation.
+    pub(super) fn begin_iteration(&mut self) {
+        if !self.first_read_after.is_empty() {
+            self.read_after.extend(self.first_read_after.drain());
+            self.loop_exits.iter_mut().for_each(|relation| *relation = LoopExitRelation::default());
         }
     }
 

@@ -117,6 +117,8 @@ pub struct Sweeper<'a> {
     pub deep: u8,
     /// Terms to which no lemma applies, alone or towards another.
     plain: FxHashSet<(Term, Option<Term>)>,
+    /// The sides of lemmas.
+    sides: lemmas::Sides,
     /// The search for inputs that falsify a goal.
     pub search: Option<InputSearch>,
     /// The lemmas that were used, by name.
@@ -129,6 +131,8 @@ pub struct Sweeper<'a> {
     shown: FxHashMap<(Vec<Term>, Term), bool>,
     /// True if the time limit has been reached.
     pub late: bool,
+    /// True if the attempt has failed: the rest of it only serves to find inputs, without queries for equal terms.
+    pub failed: bool,
     /// Values until the clock is read again.
     until_clock: u32,
 }
@@ -152,12 +156,14 @@ impl<'a> Sweeper<'a> {
             products: false,
             deep: DEEP_ALONE,
             plain: FxHashSet::default(),
+            sides: lemmas::Sides::default(),
             search: None,
             lemmas: BTreeSet::new(),
             queries: 0,
             spare: 0,
             shown: FxHashMap::default(),
             late: false,
+            failed: false,
             until_clock: 0,
         };
         new.spare = new.most_spare();
@@ -221,7 +227,7 @@ impl<'a> Sweeper<'a> {
         if self.plain.contains(&(term, towards)) {
             return None;
         }
-        let found = lemmas::apply_towards(terms, term, towards);
+        let found = self.sides.apply_towards(terms, term, towards);
         if found.is_none() {
             self.plain.insert((term, towards));
         }
@@ -329,6 +335,7 @@ impl<'a> Sweeper<'a> {
     /// Returns the first of some terms that is proved equal. All of them get a short attempt before any gets a long
     /// one.
     fn equal_to_one(&mut self, terms: &mut Terms, term: Term, others: Candidates, effort: Effort) -> Option<Term> {
+        let effort = if self.failed { Effort::None } else { effort };
         let mut pairs = SmallVec::<[(Term, Layers); 4]>::new();
         for other in others {
             match self.compared.get(&(term.min(other), term.max(other))) {
@@ -440,10 +447,15 @@ impl<'a> Sweeper<'a> {
             Some(&shown) => shown,
             None => self.is_shown(terms, assumptions, goal),
         };
-        if !self.late && !self.scouting {
+        if !self.is_over() && !self.scouting {
             self.shown.insert(key, holds);
         }
-        if let (false, Some(search)) = (holds || self.late, &mut self.search) {
+        if holds || self.late || self.failed && !self.is_wrong_on_sample(terms, assumptions, goal) {
+            return holds;
+        }
+        if let Some(search) = &mut self.search
+            && !(self.failed && search.has_found())
+        {
             search.search(self.solver, &self.limits.query, terms, assumptions, goal);
         }
         holds
@@ -456,7 +468,7 @@ impl<'a> Sweeper<'a> {
             return shown;
         }
         let holds = self.is_shown(terms, &[path], goal);
-        if !self.late && !self.scouting {
+        if !self.is_over() && !self.scouting {
             self.shown.insert(key, holds);
         }
         holds
@@ -483,14 +495,7 @@ impl<'a> Sweeper<'a> {
         if self.scouting {
             return false;
         }
-        // A sample assigns values and functions: one on which the condition is false settles it.
-        let mut counterexample = [true; SAMPLES];
-        for &assumption in assumptions {
-            let values = self.samples.of(terms, assumption);
-            counterexample.iter_mut().zip(values).for_each(|(bad, &value)| *bad &= value == 1);
-        }
-        let values = self.samples.of(terms, goal);
-        if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
+        if self.failed || self.is_wrong_on_sample(terms, assumptions, goal) {
             return false;
         }
         // Irrelevant assumptions only cost time.
@@ -498,6 +503,23 @@ impl<'a> Sweeper<'a> {
             return true;
         }
         !assumptions.is_empty() && self.is_shown_by_layers(terms, assumptions, goal)
+    }
+
+    /// Returns true if a sample refutes a goal: samples assign values and functions, so one on which the assumptions
+    /// hold and the goal is false settles it.
+    fn is_wrong_on_sample(&mut self, terms: &Terms, assumptions: &[Term], goal: Term) -> bool {
+        let mut counterexample = [true; SAMPLES];
+        for &assumption in assumptions {
+            let values = self.samples.of(terms, assumption);
+            counterexample.iter_mut().zip(values).for_each(|(bad, &value)| *bad &= value == 1);
+        }
+        let values = self.samples.of(terms, goal);
+        counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0)
+    }
+
+    /// Returns true if the time limit has been reached or the attempt has failed: a goal that is not shown may hold.
+    fn is_over(&self) -> bool {
+        self.late || self.failed
     }
 
     /// Returns true if a goal is proved, with opaque terms abstracted or expanded.

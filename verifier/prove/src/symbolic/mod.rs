@@ -370,6 +370,11 @@ pub trait Oracle {
     fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<SymbolicValue>;
     /// Returns true if a term of the cut point is the value of a shared register that no block of the loop writes.
     fn is_kept(&self, term: Term, number: u32) -> bool;
+    /// Returns true if something reads a shared register after a loop: only then its value after it matters.
+    fn is_read_after(&self, number: u32, slot: Slot) -> bool;
+    /// The value of a shared register after a loop that is read there for the first time; the value is known in the
+    /// next iteration.
+    fn first_read_after(&mut self, terms: &mut Terms, number: u32, slot: Slot) -> SymbolicValue;
     /// Returns the value of a shared register after a loop that other lanes may have executed meanwhile. It is
     /// `unchanged` if none has, and the same for all lanes.
     fn after_loop(&mut self, terms: &mut Terms, number: u32, slot: Slot, unchanged: SymbolicValue) -> SymbolicValue;

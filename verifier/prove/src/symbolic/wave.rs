@@ -52,6 +52,8 @@ pub(super) struct SharedWrite {
     split: Option<(SmallVec<[Term; 4]>, Term)>,
     /// True if all writers write the same value.
     same_value: bool,
+    /// The loop whose lanes wrote the value last, if nothing is known to read it: the value is none.
+    unread_after: Option<u32>,
 }
 
 /// The innermost loop that contains both blocks; `None` is the program.
@@ -198,6 +200,14 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 self.versions.insert(version, value);
             }
             for &shared in &effects.shared {
+                if !self.oracle.is_read_after(number as u32, shared) {
+                    if others {
+                        let zero = self.terms.constant(32, 0);
+                        let value = SymbolicValue::defined(self.terms, zero);
+                        self.written_by_others(shared, value, Some(number as u32));
+                    }
+                    continue;
+                }
                 let always = self.terms.constant(1, 1);
                 let unchanged = self.read_shared(shared, always);
                 let value = self.oracle.after_loop(self.terms, number as u32, shared, unchanged);
@@ -205,7 +215,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
                 if !others {
                     continue;
                 }
-                self.written_by_others(shared, value);
+                self.written_by_others(shared, value, None);
             }
         }
     }
@@ -237,7 +247,7 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             if let Some(value) = self.oracle.others(self.terms, block, shared)
                 && !left_out(Guard::OthersWrite)
             {
-                self.written_by_others(shared, value);
+                self.written_by_others(shared, value, None);
             }
         }
     }
@@ -262,9 +272,9 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
     }
 
     /// Records that a shared register has a value that no lane of this segment wrote.
-    fn written_by_others(&mut self, shared: Slot, value: SymbolicValue) {
+    fn written_by_others(&mut self, shared: Slot, value: SymbolicValue, unread_after: Option<u32>) {
         let never = self.terms.constant(1, 0);
-        let write = SharedWrite { path: never, value, others: None, split: None, same_value: false };
+        let write = SharedWrite { path: never, value, others: None, split: None, same_value: false, unread_after };
         self.shared.entry(shared).or_default().push(write);
     }
 
@@ -340,7 +350,8 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
             let old = self.read_shared(slot, path);
             value = old.with_half(self.terms, high, value);
         }
-        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, split, same_value });
+        let write = SharedWrite { path, value, others, split, same_value, unread_after: None };
+        self.shared.entry(slot).or_default().push(write);
     }
 
     /// Returns true if, on a path, the divergent conditions of a write follow from the uniform ones.
@@ -367,7 +378,11 @@ impl<O: Oracle> SymbolicMachine<'_, O> {
         while first > 0 && sure.is_none() {
             let write = &self.shared[&slot][first - 1];
             if self.terms.as_constant(write.path) == Some(0) {
-                sure = Some(write.value);
+                let (value, unread_after) = (write.value, write.unread_after);
+                sure = Some(match unread_after {
+                    Some(number) => self.oracle.first_read_after(self.terms, number, slot),
+                    None => value,
+                });
             } else {
                 let conditions = self.terms.conjuncts(write.path);
                 let is_here = |condition| here.contains(condition) || left_out(Guard::SharedRead);

@@ -551,9 +551,11 @@ fn arrays_without_passes_are_proved() {
 fn logs_without_gpu_and_passes_are_not_refuted() {
     let folder = Folder::new("mesa-cut");
     let mut count = 0;
-    for gpu in ["a306", "a420", "a540", "a750"] {
+    for (turn, gpu) in ["a306", "a420", "a540", "a750"].into_iter().enumerate() {
         let target = Target::by_name(gpu).expect("a GPU");
-        for path in corpus() {
+        // All of them with more effort.
+        let (first, every) = if effort() > 1 { (0, 1) } else { (turn % 2, 2) };
+        for path in corpus().into_iter().skip(first).step_by(every) {
             let Some(log) = own_log(&path, &target) else { continue };
             let name = format!("{gpu}-{}.log", path.file_stem().and_then(|name| name.to_str()).expect("a name"));
             let text = Cut::NirAndCode.of(&pieces(&log));
@@ -564,7 +566,7 @@ fn logs_without_gpu_and_passes_are_not_refuted() {
     }
     let (code, text) = run(folder.path(), &["mesa", "--runs", "1", "--quiet", "."]);
     assert!(matches!(code, Some(0 | 3)), "{code:?}\n{text}");
-    assert!(count > 100 && text.contains(" 0 refuted,"), "{count}\n{text}");
+    assert!(count > 80 && text.contains(" 0 refuted,"), "{count}\n{text}");
     assert!(text.contains("the log does not name its GPU: refuted on a660"), "{text}");
     assert!(text.contains("IR3_SHADER_DEBUG=") && text.contains("optmsgs"), "{text}");
 }

@@ -18,7 +18,7 @@ fn target(path: &Path) -> Target {
 
 #[test]
 fn final_programs_cost_what_mesa_says() {
-    let Some(paths) = common::logs() else { return };
+    let Some(paths) = common::some_logs() else { return };
     let (mut variants, mut errors) = (0, Vec::new());
     for path in &paths {
         let source = Source::read(path).unwrap();
@@ -48,7 +48,7 @@ fn final_programs_cost_what_mesa_says() {
 
 #[test]
 fn waves_are_those_that_mesa_says() {
-    let Some(paths) = common::logs() else { return };
+    let Some(paths) = common::some_logs() else { return };
     let mut checked = 0;
     for path in &paths {
         let source = Source::read(path).unwrap();
@@ -73,7 +73,7 @@ fn waves_are_those_that_mesa_says() {
         }
     }
     println!("{checked} programs");
-    assert!(checked > 600, "only {checked}");
+    assert!(checked > 200, "only {checked}");
 }
 
 /// Returns true if there are nested loops.
@@ -95,7 +95,7 @@ fn has_nested_loops(program: &Program) -> bool {
 /// other programs it is the same.
 #[test]
 fn the_stack_of_branches_is_as_deep_as_mesa_says() {
-    let Some(paths) = common::logs() else { return };
+    let Some(paths) = common::some_logs() else { return };
     let (mut same, mut fewer) = (0, 0);
     for path in &paths {
         let source = Source::read(path).unwrap();
@@ -137,7 +137,7 @@ fn add_releases(program: &mut Program, assembly: &str, target: &Target) {
 /// `constlen` of Mesa is longer where it reads at `a0.x`.
 #[test]
 fn varyings_helper_lanes_and_constants_end_where_mesa_says() {
-    let Some(paths) = common::logs() else { return };
+    let Some(paths) = common::some_logs() else { return };
     let (mut programs, mut longer, mut errors) = (0, 0, Vec::new());
     for path in &paths {
         let source = Source::read(path).unwrap();

@@ -4,7 +4,7 @@
 //! `IR3_LOGS=all` makes every cut of every log, and prints the verdicts by kind of cut.
 
 use super::common;
-use crate::common::effort::effort;
+use crate::common::effort::{effort, one_of};
 use crate::common::folder::{Folder, run};
 use ir3_compiler::log_line::LogLine;
 use ir3_compiler::nir;
@@ -348,7 +348,7 @@ fn our_own_logs_without_sections_are_not_refuted() {
     let mut wrong = Vec::new();
     let mut logs = 0;
     // All of them with more effort.
-    for (number, path) in corpus().iter().enumerate().step_by(if effort() > 1 { 1 } else { 2 }) {
+    for (number, path) in corpus().iter().enumerate().step_by(one_of(2)) {
         let gpus = ["a306", "a420", "a540", "a660", "a750"];
         let turns = if effort() > 1 { 0..gpus.len() } else { number % gpus.len()..number % gpus.len() + 1 };
         for gpu in &gpus[turns] {
@@ -554,8 +554,8 @@ fn logs_without_gpu_and_passes_are_not_refuted() {
     for (turn, gpu) in ["a306", "a420", "a540", "a750"].into_iter().enumerate() {
         let target = Target::by_name(gpu).expect("a GPU");
         // All of them with more effort.
-        let (first, every) = if effort() > 1 { (0, 1) } else { (turn % 2, 2) };
-        for path in corpus().into_iter().skip(first).step_by(every) {
+        let every = one_of(2);
+        for path in corpus().into_iter().skip(turn % every).step_by(every) {
             let Some(log) = own_log(&path, &target) else { continue };
             let name = format!("{gpu}-{}.log", path.file_stem().and_then(|name| name.to_str()).expect("a name"));
             let text = Cut::NirAndCode.of(&pieces(&log));

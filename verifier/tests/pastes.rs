@@ -134,7 +134,7 @@ fn programs_of_real_logs_have_the_same_verdict_in_each_format() {
     let folder = Folder::new("pastes-logs");
     let (mut programs, mut different) = (0, Vec::new());
     // All of them with more effort.
-    for path in paths.iter().step_by(if common::effort::effort() > 1 { 1 } else { 11 }) {
+    for path in paths.iter().step_by(common::effort::one_of(11)) {
         let text = fs::read_to_string(path).expect("a log");
         let log = Log::read(path, &text).expect("a log");
         let Some(section) = log.sections.iter().find(|section| section.kind == SectionKind::Listing) else { continue };

@@ -11,3 +11,8 @@ pub fn effort() -> u64 {
         _ => panic!("IR3_EFFORT={text}: expected a number of 1 or more"),
     }
 }
+
+/// One of so many cases is tested; all of them with more effort.
+pub fn one_of(cases: usize) -> usize {
+    if effort() > 1 { 1 } else { cases }
+}

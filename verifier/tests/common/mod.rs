@@ -35,6 +35,5 @@ pub fn logs() -> Option<Vec<PathBuf>> {
 
 /// Every third real log; all of them with more effort.
 pub fn some_logs() -> Option<Vec<PathBuf>> {
-    let every = if effort::effort() > 1 { 1 } else { 3 };
-    logs().map(|paths| paths.into_iter().step_by(every).collect())
+    logs().map(|paths| paths.into_iter().step_by(effort::one_of(3)).collect())
 }
